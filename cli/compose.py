@@ -24,7 +24,7 @@ from cli.remarks import CONF
 
 OmegaConf.register_new_resolver("twice", lambda number: 2 * number, replace=True)  # design=echo_long
 # Below these any name may stand.
-FREE = ("data.mix.", "model.architecture.", "objective.weights.", "launcher.more.", "logging.settings.")
+FREE = ("data.mix.", "model.architecture.", "launcher.more.")
 OF_A_SOURCE = re.compile(r"^data\.sources\.[^.]+")  # what data= has, each source of data=mix has
 RENAMED = {"cell": "design", "published": "design", "reading": "token_choice"}
 # As OmegaConf reads YAML, by libyaml where it is there: all of conf/ in a ninth of the time.

@@ -24,16 +24,16 @@ MAY_BE_EMPTY = ("data.packages", "data.development")
 WHERE_NULL = {
     **dict.fromkeys(("data.instruction", "data.revision", "logging.wandb", "pooler.statistics"), "text"),
     **dict.fromkeys(("objective.mask_token", "tasks_dir", "foreign", "results", "out"), "text"),
-    **dict.fromkeys(("word_level.conll"), "text"),
+    "word_level.conll": "text",
     **dict.fromkeys((f"launcher.{key}" for key in ("partition", "account", "qos", "constraint")), "text"),
     **dict.fromkeys(("generator", "source", "task"), "text"),
     **dict.fromkeys(("axes", "lora.start", "objective.domains", "lora.targets", "benchmark.tasks"), "texts"),
     "launcher.setup": "texts",
-    **dict.fromkeys(("objective.matryoshka_weights", "lora.weights"), "numbers"),
+    "lora.weights": "numbers",
     **dict.fromkeys(("run", "readings", "tasks", "questions", "data.path"), "text or texts"),
     "lineage": "texts or null",
     "adapter.experts": "texts or number",
-    **dict.fromkeys(("objective.weights", "launcher.more", "logging.settings"), "mapping"),
+    "launcher.more": "mapping",
     "max_length": "number",
 }
 

@@ -21,7 +21,7 @@ GRADED = [
     for w, s, g in (("sum", "g/s", 1.0), ("type", "g/s", 3.0), ("shape", "g/s", 1.0), ("array", "g/t", 9.0))
 ]
 PAIRS = [Triple("of two", "the sum of two arrays", ("its type",), "p/s"), Triple("the sum", "new array", (), "p/s")]
-KEYS = {"in_batch": True, "classes": "supcon", "mask_duplicates": True, "hard_negatives": 1, "weights": None}
+KEYS = {"in_batch": True, "classes": "supcon", "mask_duplicates": True, "hard_negatives": 1}
 KEYS |= {"temperature": 0.05, "class_temperature": 0.2, "graded_temperature": 0.1}
 
 
@@ -94,21 +94,19 @@ def config(compose_cell):
 
 def test_chunks_and_gradcache_equal_the_parts_summed_by_plain_autograd(config):
     """The reference embeds each text alone, and sums the parts of a mixed batch by their weights."""
-    words = ["objective.weights={c: .5}", "objective.hard_negatives=1"]
-    cfg = config(*words[1:], "trainer.gradcache=true", "trainer.chunk_size=2")
-    cfg["objective"] |= {"weights": {"c": 0.5}}
+    cfg = config("objective.hard_negatives=1", "trainer.gradcache=true", "trainer.chunk_size=2")
     objective = Mixed(set_up(cfg), [*PAIRS, *CLASSES, *GRADED], [])
     encoder, tokenizer = objective.work.encoder, objective.work.tokenizer
     for name, p in encoder.named_parameters():
         if "lora_B" in name:
             torch.nn.init.normal_(p, std=0.05, generator=torch.Generator().manual_seed(len(name)))
     parts, rows = objective.lay_out(range(9), 0)
-    assert [round(part.weight, 6) for part in parts] == [round(w, 6) for w in (2 / 9, 0.5 * 3 / 9, 4 / 9)]
+    assert [round(part.weight, 6) for part in parts] == [round(w, 6) for w in (2 / 9, 3 / 9, 4 / 9)]
     loss = objective.backward(parts, rows, 0)
     found = {n: p.grad.clone() for n, p in encoder.named_parameters() if p.grad is not None}
     encoder.zero_grad()
     total = torch.zeros(())
-    for triples, weight in ((PAIRS, 2 / 9), (CLASSES, 0.5 / 3), (GRADED, 4 / 9)):
+    for triples, weight in ((PAIRS, 2 / 9), (CLASSES, 1 / 3), (GRADED, 4 / 9)):
         texts, of_part = part_of(triples, None, cfg["objective"], tokenizer.template)
         vectors = [encoder(tokenizer.batch([row])) for row in tokenizer.pairs(texts)]
         total = total + weight * of_part(torch.cat(vectors))
@@ -125,8 +123,6 @@ def test_chunks_and_gradcache_equal_the_parts_summed_by_plain_autograd(config):
     [
         ("objective.in_batch=false", r"Give objective.hard_negatives=1 \(or null\) and objective.classes=infonce"),
         ("objective.in_batch=false objective.hard_negatives=1", "objective.classes=infonce"),
-        ("objective.weights={class:.5}", r"objective.weights.class is of no source. Nearest: classes"),
-        ("objective.weights={classes:0}", r"objective.weights.classes=0 must be a number above 0"),
         ("objective.classes=cosent", r"objective.classes=cosent must be one of supcon, infonce"),
         ("objective.class_temperature=0", r"objective.class_temperature=0 must be a number, at least 1e-06"),
         ("trainer.global_batch_size=1", "leaves nothing to compare"),

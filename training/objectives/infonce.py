@@ -56,7 +56,8 @@ class Contrastive(Objective):
             raise UserError(
                 f"objective.loss_queries={micro} must be at least 2 and divide trainer.global_batch_size={batch}."
             )
-        check_matryoshka(o)
+        if o["matryoshka"] is not None:
+            check_dims("objective.matryoshka", o["matryoshka"])
 
     @staticmethod
     def check_width(objective: Config, width: int) -> None:
@@ -112,9 +113,9 @@ def contrastive_loss(layout: Candidates, objective: Config) -> Callable[[Tensor]
     temperature, dtype = objective["temperature"], LOSS_DTYPES[objective["loss_dtype"]]
 
     def loss_of(vectors: Tensor) -> Tensor:
-        masked, prefixes = layout.masked.to(vectors.device), (objective["matryoshka"], objective["matryoshka_weights"])
+        masked, dims = layout.masked.to(vectors.device), objective["matryoshka"]
         queries, documents = vectors[layout.queries], vectors[layout.documents]
-        return matryoshka(lambda q, d: infonce(q, d, masked, temperature, dtype), queries, documents, *prefixes)
+        return matryoshka(lambda q, d: infonce(q, d, masked, temperature, dtype), queries, documents, dims)
 
     return loss_of
 
@@ -189,33 +190,14 @@ def infonce(
 
 
 def matryoshka(
-    loss: Callable[[Tensor, Tensor], Tensor],
-    queries: Tensor,
-    documents: Tensor,
-    dims: Sequence[int] | None,
-    weights: Sequence[float] | None = None,
+    loss: Callable[[Tensor, Tensor], Tensor], queries: Tensor, documents: Tensor, dims: Sequence[int] | None
 ) -> Tensor:
-    """Weighted mean over d in `dims` of the loss of the first d entries (scalar); without `dims` the loss as it is.
+    """Mean over d in `dims` of the loss of the first d entries (scalar); without `dims` the loss as it is.
 
-    queries: [B, E]; documents: [K, E]; loss: compares cosines, so that a prefix needs no scaling. weights: one for
-    each of `dims`; None: all alike. Kusupati et al. 2022 (arXiv 2205.13147), equation 1, whose sum with weights of 1
-    this is up to the factor 1 / len(dims), so that the learning rate serves any number of them.
+    queries: [B, E]; documents: [K, E]; loss: compares cosines, so that a prefix needs no scaling. Kusupati et al. 2022
+    (arXiv 2205.13147), equation 1, there a sum.
     """
     if not dims:
         return loss(queries, documents)
-    weights = weights or [1.0] * len(dims)
-    losses = [w * loss(queries[:, :d], documents[:, :d]) for d, w in zip(dims, weights, strict=True)]
-    return sum(losses[1:], losses[0]) / sum(weights)
-
-
-def check_matryoshka(objective: Config) -> None:
-    """Refuse dimensions that are no rising whole numbers, and weights that do not go with them. Raises `UserError`."""
-    dims, weights = objective["matryoshka"], objective["matryoshka_weights"]
-    if dims is not None:
-        check_dims("objective.matryoshka", dims)
-    numbers = isinstance(weights, list) and all(isinstance(w, int | float) and w > 0 for w in weights)
-    if weights is not None and (not numbers or len(weights) != len(dims or ())):
-        raise UserError(
-            f"objective.matryoshka_weights={weights} must be a number above zero for each of objective.matryoshka="
-            f"{dims}; null: all alike."
-        )
+    losses = [loss(queries[:, :d], documents[:, :d]) for d in dims]
+    return sum(losses[1:], losses[0]) / len(dims)

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from torch import Tensor
 from torch.nn import functional as F
 
-from cli.errors import UserError, nearest
+from cli.errors import UserError
 from cli.limits import SWITCH, Limit, real
 from corpora.readers import read_triples
 from corpora.triples import Triple
@@ -29,7 +29,7 @@ Loss = Callable[[Tensor], Tensor]
 @dataclass(frozen=True)
 class Part:
     """The examples of one source in a batch. places: [n] of its texts in those of the batch; loss: of their vectors
-    [n, E]; weight: of the loss, the source's times its share of the batch."""
+    [n, E]; weight: of the loss, the source's share of the batch."""
 
     places: Tensor
     loss: Loss
@@ -67,8 +67,8 @@ class Mixed(Objective):
 
     @staticmethod
     def check(config: Config) -> None:
-        """Refuse a batch of one, weights of no source, and losses that leave nothing to compare."""
-        o, data = config["objective"], config["data"]
+        """Refuse a batch of one, and losses that leave nothing to compare."""
+        o = config["objective"]
         if config["trainer"]["global_batch_size"] < 2:
             raise UserError("trainer.global_batch_size=1 leaves nothing to compare. Give at least 2.")
         if not o["in_batch"] and (o["hard_negatives"] == 0 or o["classes"] == "supcon"):
@@ -76,11 +76,6 @@ class Mixed(Objective):
                 "objective.in_batch=false compares a query with its own hard negatives alone. Give "
                 "objective.hard_negatives=1 (or null) and objective.classes=infonce."
             )
-        for name, weight in (o["weights"] or {}).items():
-            if name not in data.get("mix", ()):
-                raise UserError(f"objective.weights.{name} is of no source. {nearest(name, data.get('mix', ()))}")
-            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight < float("inf"):
-                raise UserError(f"objective.weights.{name}={weight} must be a number above 0; data.mix sets the share.")
 
     def lay_out(self, numbers: Sequence[int], step: int) -> tuple[list[Part], list[Tokens]]:
         """Return the parts of a batch, and the rows of its distinct texts."""
@@ -88,11 +83,11 @@ class Mixed(Objective):
         for t in (self.examples[i] for i in numbers):
             of_source[t.source.partition("/")[0] if self.is_mix else ""].append(t)
         places: dict[tuple[str, str], int] = {}
-        template, weights, parts = self.work.tokenizer.template, self.keys["weights"] or {}, []
-        for source, triples in of_source.items():
+        template, parts = self.work.tokenizer.template, []
+        for triples in of_source.values():
             texts, loss = part_of(triples, self.instruction, self.keys, template)
             where = torch.tensor([places.setdefault(text, len(places)) for text in texts])
-            parts.append(Part(where, loss, weights.get(source, 1.0) * len(triples) / len(numbers)))
+            parts.append(Part(where, loss, len(triples) / len(numbers)))
         return parts, self.work.tokenizer.pairs(list(places))
 
     def backward(self, layout: list[Part], rows: list[Tokens], step: int) -> Tensor:
