@@ -1,14 +1,14 @@
 """Class data: a text, another text of its label as positive, texts of other labels as hard negatives."""
 
 import hashlib
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from cli.errors import UserError
-from corpora.docstring_pairs import placed, training_pairs
+from corpora.docstring_pairs import following, placed, training_pairs
 from corpora.files import records
 from corpora.triples import BadRecordError, RecordReader, Triple
 
@@ -59,10 +59,8 @@ def docstring_classes(data: Config, cache_dir: str) -> list[Triple]:
 def _examples(texts: Sequence[Labelled], data: Config) -> list[Triple]:
     triples = class_triples(texts, data["negatives"], data["smallest"])
     if len({t.labels[0] for t in triples}) < 2:
-        raise UserError(
-            f"data={data['name']} has fewer than two labels of data.smallest={data['smallest']} texts or more, so "
-            "there is nothing to tell apart. Lower data.smallest, or give more texts."
-        )
+        fault = f"data={data['name']} has fewer than two labels of data.smallest={data['smallest']} texts or more"
+        raise UserError(f"{fault}. Lower data.smallest, or give more texts.")
     return triples
 
 
@@ -74,29 +72,17 @@ def class_triples(texts: Sequence[Labelled], negatives: int, smallest: int = 2) 
     the next ones of another label in the source, or in all data where the source has one label.
     """
     order = sorted(dict.fromkeys(texts), key=lambda t: (hashlib.sha256(t.text.encode()).hexdigest(), t.name))
-    of_label = _grouped(order, "name")
-    kept = [t for t in order if len(of_label[t.name]) >= max(2, smallest)]
-    of_source = _grouped(kept, "source")
-    one_label = {source for source, members in of_source.items() if len({t.name for t in members}) == 1}
-    pools = {source: kept if source in one_label else members for source, members in of_source.items()}
-    place = {id(group): {t: i for i, t in enumerate(group)} for group in (*of_label.values(), *pools.values())}
-
-    def after(text: Labelled, group: list[Labelled]) -> Iterator[Labelled]:
-        start = place[id(group)][text]
-        return (group[(start + k) % len(group)] for k in range(1, len(group)))
-
+    count = Counter(t.name for t in order)
+    kept = [t for t in order if count[t.name] >= max(2, smallest)]
+    labels_of = Counter(source for source, _ in {(t.source, t.name) for t in kept})
+    in_label, in_source = following(kept, lambda t: t.name), following(kept, lambda t: t.source)
+    anywhere = following(kept, lambda t: None)
     triples = {}
     for text in kept:
-        positive = next(after(text, of_label[text.name]))
-        others = list(islice((t for t in after(text, pools[text.source]) if t.name != text.name), negatives))
+        positive = next(in_label(text))
+        pool = in_source(text) if labels_of[text.source] > 1 else anywhere(text)
+        others = list(islice((t for t in pool if t.name != text.name), negatives))
         labels = text.name, *(other.name for other in others)
         hard = tuple(other.text for other in others)
         triples[text] = Triple(text.text, positive.text, hard, text.source, text.instruction, labels=labels)
     return [triples[t] for t in dict.fromkeys(texts) if t in triples]
-
-
-def _grouped(texts: Sequence[Labelled], by: str) -> dict[str, list[Labelled]]:
-    groups: dict[str, list[Labelled]] = defaultdict(list)
-    for text in texts:
-        groups[getattr(text, by)].append(text)
-    return groups

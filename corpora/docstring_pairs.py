@@ -3,10 +3,10 @@
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cli.errors import UserError
 from corpora.cleaning import CLEANING_VERSION
@@ -19,6 +19,7 @@ TEXT_COPY = 0.8  # raw text: drop what is almost the same
 SELECTION_VERSION = 3  # raise when the choice of texts changes: it is cached
 PAIR_COPY = 0.5  # pairs: a batch must not hold two answers to one question
 Config = dict[str, Any]
+T = TypeVar("T")
 Placed = tuple[Docstring, str, str]  # a docstring, its module, its subpackage
 
 
@@ -42,17 +43,10 @@ def training_side(data: Config, cache_dir: str) -> list[Docstring]:
     Held out are those of `data.held_out` and of `data.development`. Order: package, path, line.
     Raises `UserError` for a package on both sides."""
     held_out = _held_out(data)
-    overlap = set(data["packages"]) & set(held_out)
-    if overlap:
-        raise UserError(
-            f"data.packages and data.held_out both name {', '.join(sorted(overlap))}. Text that is scored must not be "
-            "trained on: leave each package in one of the two."
-        )
-
-    def chosen() -> list[Docstring]:
-        return _without_copies(read_docstrings(data["packages"], cache_dir), read_docstrings(held_out, cache_dir))
-
-    return _kept("training", data, cache_dir, chosen)
+    if both := sorted(set(data["packages"]) & set(held_out)):
+        raise UserError(f"data.packages and data.held_out both name {', '.join(both)}. Leave each in one.")
+    sides = data["packages"], held_out
+    return _kept("training", data, cache_dir, lambda: _without_copies(*(read_docstrings(s, cache_dir) for s in sides)))
 
 
 def _held_out(data: Config) -> list[str]:
@@ -87,10 +81,9 @@ def placed(kept: Sequence[Docstring]) -> list[Placed]:
     """Return each docstring, of those that `usable` returns, with its module and subpackage. Of the standard library,
     which is one package here, a top-level module counts as a subpackage: "stdlib.json"."""
     place = [f"{STDLIB}.{d.module}" if d.package == STDLIB else d.module for d in kept]
-    of_package: dict[str, list[str]] = defaultdict(list)
-    for d, module in zip(kept, place, strict=True):
-        of_package[d.package].append(module)
-    labels = {module: label for modules in of_package.values() for module, label in subpackages(modules).items()}
+    labels: dict[str, str] = {}
+    for package in {d.package for d in kept}:
+        labels |= subpackages([m for d, m in zip(kept, place, strict=True) if d.package == package])
     return [(d, module, labels[module]) for d, module in zip(kept, place, strict=True)]
 
 
@@ -110,16 +103,11 @@ def docstring_triples(kept: Sequence[Docstring]) -> list[Triple]:
     """Return (summary, rest, rest of another docstring of the same module) for each of those that `usable` returns.
     The negative is the next of them in the module, cyclically (of the package, where the module has but one):
     a choice that depends on nothing but the text."""
-    module: dict[str, list[Docstring]] = defaultdict(list)
-    package: dict[str, list[Docstring]] = defaultdict(list)
-    for d in kept:
-        module[d.module].append(d)
-        package[d.package].append(d)
+    in_module, in_package = following(kept, lambda d: d.module), following(kept, lambda d: d.package)
     triples = []
     for d in kept:
-        group = module[d.module] if len(module[d.module]) > 1 else package[d.package]
-        other = group[(group.index(d) + 1) % len(group)]
-        triples.append(Triple(d.summary, d.body, (other.body,) if other is not d else (), source=d.package))
+        other = next(in_module(d), None) or next(in_package(d), None)
+        triples.append(Triple(d.summary, d.body, (other.body,) if other else (), source=d.package))
     return triples
 
 
@@ -132,33 +120,33 @@ def graded_triples(placed: Sequence[Placed]) -> list[Triple]:
     summaries of its own. Of several neighbours the next in the order of the texts' sha256 is taken, cyclically.
     """
     order = sorted(placed, key=lambda p: hashlib.sha256(p[0].text.encode()).hexdigest())
-    groups: dict[tuple[str, ...], list[Placed]] = defaultdict(list)
-    place: dict[tuple[Placed, int], int] = {}
-    for p in order:
-        for width, key in enumerate(_keys(p)):
-            place[p, width] = len(groups[key])
-            groups[key].append(p)
-
-    def after(p: Placed, width: int) -> Iterator[Placed]:
-        group = groups[_keys(p)[width]]
-        return (group[(place[p, width] + k) % len(group)] for k in range(1, len(group)))
-
+    in_package = following(order, lambda p: p[0].package)
+    in_subpackage = following(order, lambda p: (p[0].package, p[2]))
+    in_module = following(order, lambda p: (p[0].package, p[2], p[1]))
     by_grade: list[list[Triple]] = [[], [], [], []]
     for p in placed:
         d, module, label = p
         near = (
-            next(after(p, 2), None),
-            next((q for q in after(p, 1) if q[1] != module), None),
-            next((q for q in after(p, 0) if q[2] != label), None),
+            next(in_module(p), None),
+            next((q for q in in_subpackage(p) if q[1] != module), None),
+            next((q for q in in_package(p) if q[2] != label), None),
         )
         if None not in near:
-            bodies = [d.body, *(q[0].body for q in near if q)]
-            for k, body in enumerate(bodies):
+            for k, body in enumerate([d.body, *(q[0].body for q in near if q)]):
                 by_grade[k].append(Triple(d.summary, body, (), d.package, grade=3.0 - k))
     return [t for of_grade in by_grade for t in of_grade]
 
 
-def _keys(p: Placed) -> list[tuple[str, ...]]:
-    """Package, subpackage and module of a docstring."""
-    d, module, label = p
-    return [(d.package,), (d.package, label), (d.package, label, module)]
+def following(items: Iterable[T], group_of: Callable[[T], Any]) -> Callable[[T], Iterator[T]]:
+    """Return a function: item -> the other items of its group, from the one after it on, cyclically."""
+    groups: dict[Any, list[T]] = defaultdict(list)
+    place: dict[T, int] = {}
+    for item in items:
+        place[item] = len(groups[group_of(item)])
+        groups[group_of(item)].append(item)
+
+    def after(item: T) -> Iterator[T]:
+        group = groups[group_of(item)]
+        return (group[(place[item] + k) % len(group)] for k in range(1, len(group)))
+
+    return after

@@ -83,9 +83,7 @@ def _cache_file(package: str, cache_dir: Path | str) -> Path:
     return Path(cache_dir) / "docstrings" / f"{package}-{_version(package)}-{key}.jsonl"
 
 
-@cache
-def _distributions() -> dict[str, list[str]]:
-    return dict(importlib.metadata.packages_distributions())
+_distributions = cache(importlib.metadata.packages_distributions)
 
 
 @cache

@@ -89,8 +89,7 @@ READERS: dict[str, Callable[[Path], Rows]] = {".jsonl": _jsonl, ".csv": _csv, ".
 
 
 def triples(data: dict[str, Any], cache_dir: str) -> list[Triple]:
-    """Return the triples of all files of `data.path`.
-    Raises `UserError` with file and line for the first record that cannot be used."""
+    """Return the triples of all files of `data.path`. Raises `UserError` with file and line for a bad record."""
     return list(records(data, TripleMaker))
 
 
@@ -130,16 +129,3 @@ def _matching(word: str) -> list[Path]:
     if not matches:
         raise UserError(f"There is no data file {word}. Check data.path; relative paths start at {Path.cwd()}.")
     return matches
-
-
-def files_of(data: dict[str, Any]) -> list[Path]:
-    """Return the files that a `data` configuration and its sources read, those of a folder among them; none where it
-    has no path."""
-    if "sources" in data:
-        return [file for source in data["sources"].values() if source for file in files_of(source)]
-    path = data.get("path")
-    if not path:
-        return []
-    if isinstance(path, str) and Path(path).is_dir():
-        return sorted(p for p in Path(path).rglob("*") if p.is_file())
-    return data_files(path)

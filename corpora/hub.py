@@ -5,20 +5,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cli.errors import UserError
-from corpora.files import records
+from cli.errors import UserError, reading
 from corpora.triples import BadRecordError, Triple, TripleMaker
 
 REACH_SECONDS = 5.0
+REMEDY = "Check data.path (a folder), or data.dataset and data.revision, and data.split."
+OFFLINE = "The hub cannot be reached: connect once, or download the data set and give data.path=<folder>."
 
 
 def triples(data: dict[str, Any], cache_dir: str) -> list[Triple]:
-    """Return the triples of `data.dataset` at `data.revision`, or of the local folder or file `data.path`.
+    """Return the triples of `data.dataset` at `data.revision`, or of its copy in the folder `data.path`.
     Raises `UserError` where the hub cannot be reached and nothing is cached, for an unknown data set, split or
     revision, and with the row for a record that cannot be used."""
-    path = data["path"]
-    if path and not Path(path).is_dir():
-        return list(records(data, TripleMaker))
     split, make = load_split(data), TripleMaker(data["columns"], data["name"])
     examples: list[Triple] = []
     try:
@@ -26,7 +24,7 @@ def triples(data: dict[str, Any], cache_dir: str) -> list[Triple]:
         for row in rows_of(split, [c for c in split.column_names if c in make.columns.values()]):
             examples.append(make(row))
     except BadRecordError as error:
-        raise UserError(f"{path or data['dataset']}, row {len(examples) + 1} {error}") from error
+        raise UserError(f"{data['path'] or data['dataset']}, row {len(examples) + 1} {error}") from error
     return examples
 
 
@@ -45,15 +43,14 @@ def load_split(data: dict[str, Any]) -> Any:
     offline = not path and not hub_reachable()
     datasets.disable_progress_bars()
     was_offline = datasets.config.HF_HUB_OFFLINE
+    chosen = {} if path else {"name": data.get("subset"), "data_files": data.get("files")}
     try:
         datasets.config.HF_HUB_OFFLINE = was_offline or offline  # what is cached still loads, without long retries
-        if path and (Path(path) / "state.json").exists():
-            return datasets.load_from_disk(path)
-        chosen = {} if path else {"name": data.get("subset"), "data_files": data.get("files")}
-        place = path or data["dataset"]
-        return datasets.load_dataset(place, split=data["split"], revision=data["revision"], **chosen)
-    except Exception as error:
-        raise UserError(_explained(error, data, offline)) from error
+        with reading(f"{path or data['dataset']}, split {data['split']}", OFFLINE if offline else REMEDY):
+            if path and (Path(path) / "state.json").exists():
+                return datasets.load_from_disk(path)
+            place = path or data["dataset"]
+            return datasets.load_dataset(place, split=data["split"], revision=data["revision"], **chosen)
     finally:
         datasets.config.HF_HUB_OFFLINE = was_offline
 
@@ -75,15 +72,3 @@ def hub_reachable() -> bool:
             return True
     except OSError:
         return False
-
-
-def _explained(error: Exception, data: dict[str, Any], offline: bool) -> str:
-    if offline:
-        return (
-            f"The hub data set '{data['dataset']}' is not in the local cache and the hub cannot be reached. "
-            "Connect once, or download it and give data.path=<folder>."
-        )
-    first = (str(error).strip().splitlines() or [type(error).__name__])[0][:300].rstrip(".")
-    name = data["path"] or f"{data['dataset']}, revision {data['revision']}"
-    remedy = "Check data.path, or data.dataset and data.revision, and data.split."
-    return f"The data set {name}, split {data['split']}, cannot be loaded: {first}. {remedy}"

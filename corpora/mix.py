@@ -51,10 +51,8 @@ def check_mix(data: Config) -> None:
         if share is not None and not (type(share) in (int, float) and 0 <= share <= 1):
             raise UserError(f"data.mix.{name}={share} must be a number from 0 to 1; null: what the others leave.")
         if name not in known and share != 0:
-            raise UserError(
-                f"data.mix.{name} is the share of a source that is not given. Give data@data.sources.{name}=<option of "
-                f"data=>, or data.mix.{name}=0. {nearest(name, known)}"
-            )
+            mend = f"Give data@data.sources.{name}=<option of data=>, or data.mix.{name}=0. {nearest(name, known)}"
+            raise UserError(f"data.mix.{name} is the share of a source that is not given. {mend}")
     open_ends = list(given.values()).count(None)
     rest = 1 - sum(share or 0 for share in given.values())
     if open_ends > 1 or rest < -1e-9 or (rest > 1e-9 and not open_ends):

@@ -32,10 +32,7 @@ def place(sha256: str, cache_dir: str | Path) -> Path:
 
 
 def keep_texts(data: Mapping[str, Any], cache_dir: str | Path, examples: Sequence[Triple]) -> None:
-    """Write the digests of the texts of each part of a run's data that has none below `cache_dir`.
-
-    data: as a manifest describes it.
-    """
+    """Write the digests of the texts of each part of a run's data, as a manifest describes them, below `cache_dir`."""
     for source, sha256 in data_parts(data).items():
         file = place(sha256, cache_dir)
         triples = [t for t in examples if not source or t.source.partition("/")[0] == source]

@@ -28,8 +28,7 @@ def refuse_pairs(data: Config) -> None:
     if not {"packages", "texts"} & data.keys():
         raise UserError(
             f"data={data['name']} holds pairs, and this objective reads raw text. Give data=docstrings, data=text "
-            "data.path=<file>, data=wikitext or data=wiki_sentences; with a hub model: experiment=llm2vec/mntp or "
-            "experiment=llm2vec/simcse, which bring the recipe of the objective, with model= and study= of your own."
+            "data.path=<file>, data=wikitext or data=wiki_sentences (as experiment=llm2vec/mntp and llm2vec/simcse do)."
         )
 
 
@@ -44,15 +43,6 @@ def _read(data: Config, cache_dir: str) -> list[Triple]:
             "more. Name other texts, or lower data.shortest."
         )
     return [Triple(text, text, (), source) for text, source in texts.items()]
-
-
-def docstring_texts(data: Config, held_out_percent: int, cache_dir: str) -> tuple[list[str], list[str], str]:
-    """Return raw texts for pretraining, those held out by hash, and the sha256 of all of them."""
-    texts = [d.text for d in training_side(data, cache_dir)]
-    parts: tuple[list[str], list[str]] = [], []
-    for text in texts:
-        parts[of_percent(text, held_out_percent)].append(text)
-    return *parts, hashlib.sha256("\x1e".join(texts).encode()).hexdigest()
 
 
 def of_percent(text: str, percent: int) -> bool:
@@ -76,13 +66,9 @@ def hub_texts(data: Config) -> Iterator[tuple[str, str]]:
     """`data=wikitext`, `data=wiki_sentences`: yield (text, name) of a hub data set, or of its copy in `data.path`.
     Headings (" = History = ") are left out. Raises `UserError` where the hub cannot be reached and nothing is cached.
     """
-    path, column = data["path"], data["column"]
-    if path and not Path(path).is_dir():
-        yield from file_texts(data)
-        return
-    split = load_split(data)
+    split, column = load_split(data), data["column"]
     if column not in split.column_names:
-        raise UserError(_no_column(path or data["dataset"], column, split.column_names))
+        raise UserError(_no_column(data["path"] or data["dataset"], column, split.column_names))
     for row in rows_of(split, [column]):
         bare = (row[column] or "").strip()
         if not (bare.startswith("=") and bare.endswith("=")):

@@ -7,7 +7,6 @@ from pkgutil import resolve_name
 from typing import Any
 
 from cli.errors import UserError
-from corpora.files import files_of
 from corpora.triples import Triple
 
 Config = dict[str, Any]
@@ -30,12 +29,12 @@ def function_of(name: str) -> Callable:
 
 
 def read_once(read: Reader, data: Config, cache_dir: str) -> list[Triple]:
-    """Return what `read` makes of a `data` configuration; the last two are kept while their files stay as they are."""
-    stats = [(str(path), path.stat()) for path in files_of(data) if path.exists()]
-    state = json.dumps([(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats])
-    return list(_kept(read, json.dumps(data, sort_keys=True), cache_dir, state))
+    """Return what `read` makes of a `data` configuration; the last two are kept, but for files, which may change."""
+    if data.get("path") or "sources" in data:
+        return list(read(data, cache_dir))
+    return list(_kept(read, json.dumps(data, sort_keys=True), cache_dir))
 
 
 @lru_cache(maxsize=2)  # the cells of a sweep read the same data, its stages the same text
-def _kept(read: Reader, data: str, cache_dir: str, _state: str) -> tuple[Triple, ...]:
+def _kept(read: Reader, data: str, cache_dir: str) -> tuple[Triple, ...]:
     return tuple(read(json.loads(data), cache_dir))

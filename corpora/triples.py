@@ -4,7 +4,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, KeysView, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -66,20 +66,20 @@ class BadRecordError(ValueError):
 
 
 class RecordReader(ABC):
-    """Reads the records of one file; `required`: columns that each must have.
-    columns: our names to the file's ({"query": "question", ...}). source: of records without one."""
+    """Reads the records of one file. required: columns that each must have; columns: our names to the file's
+    ({"query": "question", ...}); source: of records without one."""
 
     required: ClassVar[tuple[str, ...]]
 
     def __init__(self, columns: Mapping[str, str], source: str) -> None:
         self.columns, self.source = columns, source
-        self._known_keys: set[tuple[str, ...]] = set()
+        self._checked: KeysView[str] = {}.keys()
 
     def __call__(self, row: Mapping[str, Any]) -> Any:
         """Return what the record holds. Raises `BadRecordError`."""
-        if tuple(row) not in self._known_keys:
+        if row.keys() != self._checked:
             self.check_keys(row)
-            self._known_keys.add(tuple(row))
+            self._checked = row.keys()
         source = _optional(row, self.columns["source"]) or self.source
         return self.read(row, source, _optional(row, self.columns["instruction"]))
 
@@ -93,10 +93,9 @@ class RecordReader(ABC):
         for ours in self.required:
             if self.columns[ours] not in given:
                 raise BadRecordError(_missing(ours, self.columns[ours], [k for k in given if k not in names]))
+        absent = names - {*given, self.columns.get("scores")}  # who trains on scores asks for them
         for key in (key for key in given if key not in names):
-            texts = names - {*given, self.columns.get("scores")}  # who trains on scores asks for them
-            near = get_close_matches(key, texts, n=1, cutoff=MISSPELT)
-            if near:
+            if near := get_close_matches(key, absent, n=1, cutoff=MISSPELT):
                 raise BadRecordError(f"has a key '{key}', which is not read. Rename it to '{near[0]}'.")
 
     def text(self, row: Mapping[str, Any], ours: str) -> str:
@@ -134,8 +133,7 @@ class GradedReader(RecordReader):
         with suppress(TypeError, ValueError):
             grade = nan if isinstance(value, bool) else float(value)
         if not isfinite(grade):
-            fault = f"has {str(value)[:30]!r} as '{self.columns['score']}'"
-            raise BadRecordError(f"{fault}. It must be a finite number.")
+            raise BadRecordError(f"has {str(value)[:30]!r} as '{self.columns['score']}'. It must be a finite number.")
         return Triple(self.text(row, "first"), self.text(row, "second"), (), source, instruction, grade=grade)
 
 
@@ -168,8 +166,7 @@ def _scores(value: Any, column: str, negatives: int) -> tuple[float, ...]:
 
 
 def _missing(ours: str, column: str, others: list[str]) -> str:
-    near = get_close_matches(column, others, n=1, cutoff=0.5)
-    if near:
+    if near := get_close_matches(column, others, n=1, cutoff=0.5):
         return f"has no '{column}'; nearest is '{near[0]}'. Rename it, or say data.columns.{ours}={near[0]}."
     listing = ", ".join(repr(k[:30]) for k in others[:6]) or "nothing else"
     return f"has no '{column}'; it has {listing}. Name the right column with data.columns.{ours}=<name>."

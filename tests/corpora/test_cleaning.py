@@ -35,10 +35,6 @@ def test_fenced_and_directive_code_goes_and_the_words_after_it_stay():
     assert split_docstring(raw) == ("Add.", "After.")
 
 
-def test_directives_that_hold_words_stay():
-    assert split_docstring("Add.\n\n.. note:: Slow for lists.") == ("Add.", "note: Slow for lists.")
-
-
 @pytest.mark.parametrize("signature", ["add(a, b)", "Shelf.add(book, *, at=None) -> int", "add(a,\n    b)"])
 def test_a_signature_is_no_summary(signature):
     assert split_docstring(f"{signature}\n\nAdd two numbers.\n\nMore.") == ("Add two numbers.", "More.")

@@ -1,11 +1,12 @@
 """Triples from docstrings: who is whose negative, that nothing occurs twice, and that chance plays no part."""
 
 import random
+from collections import Counter
 
 import pytest
 
-from corpora.docstring_pairs import docstring_triples, usable
-from corpora.docstrings import BODY_CHARS, SUMMARY_CHARS, Docstring
+from corpora.docstring_pairs import docstring_triples, graded_triples, usable
+from corpora.docstrings import Docstring
 from corpora.triples import Triple, fingerprint
 
 
@@ -68,20 +69,9 @@ def test_near_copies_give_one_triple(docstrings):
     assert triples([*docstrings, copy]) == triples(docstrings)
 
 
-@pytest.mark.parametrize(
-    ("summary", "body"),
-    [
-        ("x" * (SUMMARY_CHARS[0] - 1), "b" * 200),
-        ("x" * (SUMMARY_CHARS[1] + 1), "b" * 200),
-        ("x" * 30, "b" * BODY_CHARS),
-    ],
-)
+@pytest.mark.parametrize(("summary", "body"), [(19, 200), (401, 200), (30, 80)])
 def test_what_is_too_short_or_too_long_makes_no_triple(summary, body):
-    assert triples([Docstring("aa", "aa.m", "f", "function", summary, body)]) == []
-
-
-def test_two_readings_give_the_same_triples(docstrings):
-    assert fingerprint(triples(docstrings)) == fingerprint(triples(list(docstrings)))
+    assert triples([Docstring("aa", "aa.m", "f", "function", "x" * summary, "b" * body)]) == []
 
 
 def test_the_fingerprint_moves_with_every_field(docstrings):
@@ -90,3 +80,48 @@ def test_the_fingerprint_moves_with_every_field(docstrings):
     for field in ("query", "positive", "source", "instruction"):
         marks.add(fingerprint([made[0].__class__(**{**vars(made[0]), field: "other"}), *made[1:]]))
     assert len(marks) == 7
+
+
+MODULES = {  # of a docstring of each the grades that a summary of it has neighbours for
+    "aa.x.one": 3,
+    "aa.x.two": 2,
+    "aa.y.one": 2,
+    "aa.y.two": 1,  # no other of its module
+    "aa.z.one": 2,  # no other module of its subpackage
+    "bb.x.one": 2,  # no other subpackage
+    "bb.x.two": 2,
+}
+LEFT = ("aa.x.one", "aa.x.two", "aa.y.one")
+
+
+def made() -> list[tuple[Docstring, str, str]]:
+    """Docstrings with module and subpackage, which is two levels."""
+    draw = random.Random(0)
+    return [
+        (Docstring(module[:2], module, f"f{i}", "function", words(draw, 8), words(draw, 30)), module, module[:4])
+        for module, count in MODULES.items()
+        for i in range(count)
+    ]
+
+
+def test_a_grade_says_where_the_body_stands():
+    rows = made()
+    docstrings = [d for d, _, _ in rows]
+    of_summary, of_body = ({getattr(d, side): d for d in docstrings} for side in ("summary", "body"))
+    found = graded_triples(rows)
+    for t in found:
+        one, other = of_summary[t.query], of_body[t.positive]
+        assert one.package == other.package
+        same_module, same_subpackage = one.module == other.module, one.module[:4] == other.module[:4]
+        assert t.grade == same_subpackage + same_module + (one is other)
+        assert (t.source, t.kind, t.negatives) == (one.package, "graded", ())
+    assert [t.grade for t in found] == sorted((t.grade for t in found), reverse=True)
+    grades = Counter((t.query, t.grade) for t in found)
+    assert set(grades.values()) == {1}
+    whole = [d.summary for d in docstrings if d.module in LEFT]
+    assert sorted(grades) == sorted((summary, float(g)) for summary in whole for g in range(4))
+
+
+def test_the_order_of_docstrings_chooses_nothing():
+    rows = made()
+    assert sorted(map(str, graded_triples(rows[::-1]))) == sorted(map(str, graded_triples(rows)))

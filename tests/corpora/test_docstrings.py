@@ -84,11 +84,6 @@ def test_a_new_version_is_read_anew_and_an_old_one_from_the_cache(site, install_
     assert [d.summary for d in read(["booksh"], tmp_path)] == ["New words."]
 
 
-def test_a_missing_package_is_named_with_the_mend(tmp_path):
-    with pytest.raises(UserError, match=r"'no_such_package'.*not installed.*pip install"):
-        read(["no_such_package"], tmp_path)
-
-
 def test_a_package_outside_the_list_changes_nothing(install_package, tmp_path):
     """Also one that says the same words, and one whose name sorts first: only packages of the list are read."""
     lesson = '"""Count the books on all shelves of a library and return their number as an integer."""'

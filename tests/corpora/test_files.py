@@ -5,7 +5,6 @@ import gzip
 import io
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,6 @@ from corpora.files import data_files
 from corpora.readers import read_triples
 from corpora.triples import Triple
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "pairs"
 ROWS = [
     {"query": "what is a sum", "positive": "all, added", "negative": 'a "product"', "source": "maths"},
     {"query": "größe", "positive": "two\nlines", "negative": ["one", "two"], "instruction": "Translate"},
@@ -97,34 +95,23 @@ def test_several_files_and_globs_in_the_order_given(tmp_path):
 GOOD = '{"query": "q", "positive": "p"}\n'
 FAULTS = [
     ("a.jsonl", "", "a.jsonl holds no record"),
-    ("a.jsonl", "\n \n", "a.jsonl holds no record"),
     ("a.jsonl", GOOD + '{"query": "q"', "a.jsonl, line 2 is not JSON .*one object a line"),
     ("a.jsonl", GOOD + "\n[1]\n", "a.jsonl, line 3 is not a JSON object"),
     ("a.jsonl", '{"query": "q", "postive": "p"}', "line 1 has no 'positive'; nearest is 'postive'. Rename it"),
     ("a.jsonl", GOOD + '{"positive": "p", "text": "q"}', "line 2 has no 'query'; it has 'text'. .*data.columns.query="),
     ("a.jsonl", '{"query": "q", "positive": ""}', "line 1 has no text as 'positive'"),
-    ("a.jsonl", '{"query": " \\n", "positive": "p"}', "line 1 has no text as 'query'"),
     ("a.jsonl", '{"query": 3, "positive": "p"}', "line 1 has int '3' as 'query'. It must be a text"),
-    ("a.jsonl", '{"query": null, "positive": "p"}', "line 1 has NoneType 'None' as 'query'"),
     ("a.jsonl", GOOD[:-2] + ', "negative": ["n", 4]}', r"line 1 has int '4' as 'negative\[1\]'"),
     ("a.jsonl", GOOD[:-2] + ', "negative": {"a": 1}}', "as 'negative'. It must be a text or a list of texts"),
     ("a.jsonl", GOOD[:-2] + ', "negtive": "n"}', "has a key 'negtive', which is not read. Rename it to 'negative'"),
-    ("a.jsonl", GOOD[:-2] + ', "negatives": ["n"]}', "has a key 'negatives', which is not read. Rename it"),
     ("a.jsonl", GOOD[:-2] + ', "scores": "high"}', "has 'high' as 'scores'. It must be a list of finite numbers"),
-    ("a.jsonl", GOOD[:-2] + ', "scores": [1, NaN], "negative": "n"}', "It must be a list of finite numbers"),
     ("a.jsonl", GOOD[:-2] + ', "scores": [1], "negative": "n"}', "has 1 'scores' and 1 negatives. Give the pos"),
-    ("a.jsonl", GOOD.encode() + b'{"query": "\xff"}', "a.jsonl cannot be read: .*utf-8"),
-    ("a.jsonl.gz", GOOD, "a.jsonl.gz cannot be read: "),
     ("a.jsonl.gz", gzip.compress(GOOD.encode() * 999, mtime=0)[:-20], "a.jsonl.gz cannot be read: "),
     ("a.csv", "what,then\nq,p\n", "a.csv, line 2 has no 'query'; it has 'what', 'then'"),
-    ("a.csv", "query,positive\n", "a.csv holds no record"),
     ("a.csv", "query,positive\nq,\n", "line 2 has NoneType 'None' as 'positive'"),
     ("a.csv", "query,positive\nq,p\nq,p,n\n", "a.csv, line 3 has more cells than the first line"),
-    ("a.csv", 'query,positive\nq,"p\n', "a.csv cannot be read: "),
     ("a.csv", "query,positive,negative\nq,p,\"['a', 'b']\"\n", "line 2 has a list that is not JSON"),
-    ("a.parquet", "no parquet", "a.parquet cannot be read: "),
     ("a.txt", "q p", "a.txt is of no known kind. Give .jsonl or .csv"),
-    ("a.json", "[]", "a.json is of no known kind"),
 ]
 
 
@@ -149,26 +136,3 @@ def test_what_cannot_be_used_is_named(tmp_path, name, content, message):
 def test_files_that_are_not_there(path, message):
     with pytest.raises(UserError, match=message):
         read(path)
-
-
-def write_published(folder) -> None:
-    """Three sets in the format of ../shared/data/pairs: sources, few or no negatives, letters of any kind."""
-    for source, every in (("medquad", 7), ("squad", 0), ("wordnet", 2)):
-        texts = [(f"what is (are) {source} {k} ?", f" “{k}” größe 数 \u2028 {'x y. ' * k}") for k in range(40)]
-        rows = [{"query": query, "positive": positive, "source": source} for query, positive in texts]
-        negatives = [{"negative": f"not {k} "} if every and k % every == 0 else {} for k in range(40)]
-        write_jsonl(folder / f"{source}.jsonl.gz", [row | more for row, more in zip(rows, negatives, strict=True)])
-
-
-@pytest.mark.parametrize("made", [True, *([False] if SHARED.is_dir() else [])])
-def test_published_pairs(tmp_path, made):
-    """Three published sets, made or real: every line becomes a triple, and no text is changed on the way."""
-    folder = tmp_path if made else SHARED
-    if made:
-        write_published(folder)
-    triples = read(folder / "*.jsonl.gz")
-    packed = [f.read_bytes() for f in sorted(folder.glob("*.jsonl.gz"))]
-    lines = [json.loads(line) for content in packed for line in gzip.decompress(content).split(b"\n") if line]
-    assert {t.source for t in triples} == {"medquad", "squad", "wordnet"}
-    assert [(t.query, t.positive) for t in triples] == [(x["query"], x["positive"]) for x in lines]
-    assert [t.negatives for t in triples] == [(x["negative"],) if "negative" in x else () for x in lines]

@@ -12,7 +12,7 @@ from corpora.classes import docstring_classes
 from corpora.docstring_pairs import docstring_graded, docstrings
 from corpora.docstrings import read_docstrings
 from corpora.near_copies import shingles
-from corpora.raw_text import docstring_texts
+from corpora.raw_text import read_texts
 
 pytestmark = pytest.mark.slow  # reads every package of the study
 CLASSES = "data=docstring_classes"
@@ -34,7 +34,7 @@ def held_out(data) -> set[str]:
 @pytest.fixture(scope="module")
 def trained_on(data) -> set[str]:
     """All that training reads: texts of pairs, classes and graded pairs, and the text of pretraining."""
-    texts, _, _ = docstring_texts(data, 1, "cache")
+    texts = [t.query for t in read_texts(data, "cache")]
     triples = [*docstrings(data, "cache"), *docstring_classes(plain(composed("train", [CLASSES]))["data"], "cache")]
     triples += docstring_graded(data, "cache")
     assert {label.split("/")[0] for t in triples for label in t.labels} <= set(data["packages"])
@@ -65,14 +65,6 @@ def near_copies(left: set[str], right: set[str], threshold: float) -> list[tuple
             if similarity >= threshold:
                 found.append((similarity, text, other))
     return sorted(found, reverse=True)
-
-
-def test_the_lists_are_those_of_the_study(data):
-    assert {"numpy", "pandas", "scipy", "sklearn", "sympy", "networkx", "matplotlib", "statsmodels"} == set(
-        data["held_out"]
-    )
-    assert data["development"]
-    assert not {*data["held_out"], *data["development"]} & set(data["packages"])
 
 
 def test_no_text_of_the_held_out_packages_is_trained_on(trained_on, held_out):

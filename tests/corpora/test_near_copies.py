@@ -1,12 +1,16 @@
 """Near-copies against Jaccard similarity counted by brute force on sets of words."""
 
 import random
+import re
 import zlib
 from functools import cache
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from corpora.near_copies import NearCopies, distinct, shingles
+from corpora.words import first_words, spaced_words, word_count, words_of
 
 
 @cache
@@ -68,13 +72,6 @@ def test_distinct_leaves_no_two_alike_and_drops_none_without_a_reason(texts):
     ("one", "copy", "other"),
     [
         ("我们今天去公园散步看花", "我们今天去公园散步看树。", "他昨天在家里读完了一本书"),
-        ("桜の花が公園で咲いています", "桜の花が公園で咲いていた", "彼は昨日本を読みました"),
-        ("หนังสือเล่มนี้สนุกมาก", "หนังสือเล่มนี้สนุกมากๆ", "เขาไปตลาดเมื่อวานนี้"),
-        (
-            "кошка спит на тёплой печи весь день",
-            "кошка спит на тёплой печи весь вечер",
-            "он вчера прочитал целую книгу дома",
-        ),
         ("🙂🙂", " 🙂🙂", "🚀"),
     ],
 )
@@ -104,3 +101,32 @@ def test_texts_shorter_than_a_shingle_are_compared_whole(text):
     assert index.add(text)
     assert text in index
     assert "one two three" not in index
+
+
+CHINESE, THAI = "今天 「去公园」。", "ไปไหน"
+
+
+@given(st.text(st.characters(max_codepoint=0x24F)), st.integers(0, 8))
+def test_words_of_text_with_spaces(text, count):
+    assert spaced_words(text) == text.split()
+    assert first_words(text) == " ".join(text.split())
+    assert first_words(text, count) == " ".join(text.split()[:count])
+    if text.isascii():
+        assert words_of(text) == re.findall(r"[a-z0-9]+", text.lower())
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "spaced"),
+    [
+        (CHINESE, list("今天去公园"), ["今", "天", "「去", "公", "园」。"]),
+        (THAI, list(THAI), list(THAI)),
+        ("PyTorch的模型v2", ["pytorch", "的", "模", "型", "v2"], ["PyTorch", "的", "模", "型", "v2"]),
+        ("Größe_x, 한국어 책", ["größe", "x", "한국어", "책"], ["Größe_x,", "한국어", "책"]),
+    ],
+)
+def test_words_of_any_script(text, words, spaced):
+    assert (words_of(text), spaced_words(text)) == (words, spaced)
+
+
+def test_the_first_words_of_a_text_without_spaces():
+    assert (first_words(CHINESE, 3), first_words(CHINESE, 0), word_count(CHINESE)) == ("今天 「去", "", 5)

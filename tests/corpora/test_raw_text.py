@@ -43,12 +43,11 @@ def test_a_hub_data_set_from_a_folder_without_its_headings(tmp_path):
     assert [(t.query, t.source) for t in found] == [("A paragraph of the article .", "wikitext")]
 
 
-@pytest.mark.parametrize("name", ["wikitext", "wiki_sentences"])
-def test_without_a_hub_one_line_says_so(monkeypatch, tmp_path, name):
+def test_without_a_hub_one_line_says_so(monkeypatch, tmp_path):
     monkeypatch.setattr(hub, "hub_reachable", lambda: False)
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
-    with pytest.raises(UserError, match="is not in the local cache and the hub cannot be reached") as error:
-        read_texts(data(f"data={name}"), "")
+    with pytest.raises(UserError, match="The hub cannot be reached: connect once") as error:
+        read_texts(data("data=wikitext"), "")
     assert "\n" not in str(error.value)
 
 

@@ -10,9 +10,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from cli.errors import UserError
-from corpora import raw_text
-from corpora.docstrings import Docstring
-from corpora.raw_text import docstring_texts, read_texts
+from corpora.raw_text import of_percent, read_texts
 from corpora.triples import Triple
 from records.lineage import ADAPTER
 from records.manifest import HELD_OUT
@@ -116,10 +114,7 @@ def test_documents_are_held_out_by_hash_whatever_is_trained_on(compose_cell, mon
     assert same == held_out
     assert {t.source for t in held_out} == {"torch", "stdlib"}
     assert of_torch == [t for t in kept if t.source == "torch"]
-    sources = [Docstring(source, "m", "f", "function", text, "") for text, source in texts.items()]
-    monkeypatch.setattr(raw_text, "training_side", lambda data, cache_dir: sources)
-    of_clm = docstring_texts(both["data"], 20, "cache")
-    assert of_clm[:2] == ([t.query for t in kept], [t.query for t in held_out]), "those that a base never saw"
+    assert [t.query for t in held_out] == [text for text in texts if of_percent(text, 20)], "as of objective=clm"
     with pytest.raises(UserError, match=r"objective.domains: no text is of 'torhc'. .*torch"):
         NextToken.split(examples, compose_cell("mean", "causal", *words, "objective.domains=[torhc]"))
     with pytest.raises(UserError, match="leaves 0 to train on and 0 held out"):

@@ -74,8 +74,6 @@ READERS = {
     "texts": data("text", "a.jsonl", TEXTS),
     "a.txt": data("text", "a.txt", TEXTS),
     "a.txt.gz": data("text", "a.txt.gz", TEXTS),
-    "ir_data": data("ir_data", "a.jsonl", PAIRS),
-    "wikitext": data("wikitext", "a.jsonl", TEXTS),
     "conll": conll,
     **{file: task("Asked", file) for file in ("task.json", "corpus.jsonl", "queries.jsonl", "qrels/test.tsv")},
     "classification": task("Classes", "train.jsonl"),

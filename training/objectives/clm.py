@@ -1,5 +1,6 @@
 """Objective `clm`: pretrain a decoder from random weights on raw text, with the tokenizer it needs."""
 
+import hashlib
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,8 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from cli.errors import UserError
 from cli.limits import Limit, real
-from corpora.raw_text import docstring_texts
+from corpora.docstring_pairs import training_side
+from corpora.raw_text import of_percent
 from encoders.precision import be_deterministic, best_device
 from encoders.routers import experts_of
 from records.atomic import replacing, write_json, write_text
@@ -149,7 +151,9 @@ class CLM(Pretraining):
         pl.seed_everything(config["seed"], verbose=False)
         be_deterministic(config["deterministic"])
         model, o, steps = config["model"], config["objective"], config["trainer"]["max_steps"]
-        texts, held_out, fingerprint = docstring_texts(config["data"], o["held_out_percent"], config["cache_dir"])
+        whole, percent = [d.text for d in training_side(config["data"], config["cache_dir"])], o["held_out_percent"]
+        texts, held_out = ([t for t in whole if of_percent(t, percent) == held] for held in (False, True))
+        fingerprint = hashlib.sha256("\x1e".join(whole).encode()).hexdigest()
         if not (texts and held_out):
             raise UserError(
                 f"Of {len(texts) + len(held_out)} docstrings objective.held_out_percent={o['held_out_percent']} leaves "
