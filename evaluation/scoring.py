@@ -194,25 +194,22 @@ def evaluate_task(adapter: Any, task: Any, folder: Path, predictions: Path | Non
 
 def _explained(error: Exception, task: Any) -> Exception:
     """Say what can be done about an error of mteb: a measure it lacks, a hub without the data set; else the error."""
-    from datasets.exceptions import DatasetNotFoundError
-
-    name, main_score = task.metadata.name, task.metadata.main_score
-    if isinstance(error, KeyError) and error.args == (main_score,):
-        kind = f"which is of type {task.metadata.type}"
-        return UserError(f"mteb computes no {main_score} for {name}, {kind}. Correct main_score in its task.json.")
-    if not of_the_network(error) and not isinstance(error, DatasetNotFoundError):
+    meta = task.metadata
+    if isinstance(error, KeyError) and error.args == (meta.main_score,):
+        return UserError(f"mteb computes no {meta.main_score} for {meta.name}. Correct main_score in its task.json.")
+    if not of_the_network(error) and type(error).__name__ != "DatasetNotFoundError":
         return error
-    part = (results.parts(task) or [task])[0]  # an aggregate, as CQADupstack, has no data of its own
     return UserError(
-        f"The data set {part.metadata.dataset['path']} of task {name} cannot be fetched from the hub "
-        f"({type(error).__name__}). Connect to the network, or fill HF_HOME on a machine that has it; "
-        "benchmark=docs and tasks_dir=<folder> need no network."
+        f"The data set of task {meta.name} cannot be fetched from the hub ({type(error).__name__}). Connect to the "
+        "network, or fill HF_HOME on a machine that has it; benchmark=docs and tasks_dir=<folder> need no network."
     )
 
 
 def reseed(task: Any) -> None:
-    """Put the task's random streams at their start.
-    mteb does so only when it makes the task: the second model of a command would be clustered on other samples."""
+    """Put the task's random streams at their start, as mteb does only when it makes the task.
+
+    Else the second model of a command would be clustered on other samples.
+    """
     import numpy as np
 
     task.rng_state, task.np_rng = random.Random(task.seed), np.random.default_rng(task.seed)

@@ -32,7 +32,7 @@ def test_the_scale_of_grades_and_the_main_score_reach_mteb(folder: Path) -> None
 def test_a_measure_that_mteb_does_not_compute_is_named(folder: Path, candidate) -> None:
     about = {"name": "Graded", "type": "STS", "main_score": "cosine_sperman"}
     (folder / "Graded" / "task.json").write_text(json.dumps(about))
-    with pytest.raises(UserError, match=r"mteb computes no cosine_sperman for Graded, which is of type STS"):
+    with pytest.raises(UserError, match=r"mteb computes no cosine_sperman for Graded"):
         score(candidate(), [mteb_task(folder_tasks(folder, ["Graded"])[0])], Options())
 
 
