@@ -108,7 +108,6 @@ def _design(design: Design) -> dict[str, Any]:
     parameters, operations, speed, memory = costs(design)
     return {
         "model": design.model,
-        "also": list(design.also),
         "study": design.study or None,
         "pooler": design.pooler or None,
         "attn": design.attn or None,

@@ -13,7 +13,7 @@ from analysis.manifests.cost import COST_HEADER, cost_texts
 from analysis.manifests.designs import Design
 from analysis.manifests.differences import ABSENT, compare, values_of
 from analysis.names import by_number, listed
-from analysis.scores.labels import config_order, gathered, labels
+from analysis.scores.labels import config_order, labelled
 from cli.compose import CONF
 
 STREAMS = ("data", "dropout", "adapter", "head", "evaluation")
@@ -21,7 +21,7 @@ STREAMS = ("data", "dropout", "adapter", "head", "evaluation")
 
 def audit(study: Found, factors: tuple[str, ...], allow: tuple[str, ...]) -> tuple[str, Control, dict[str, Design]]:
     """Return the audit as Markdown, the finding of the rule, and the cells (label -> design, in config order)."""
-    cells = gathered(study.designs, labels(study.designs.values(), allow))
+    cells = labelled(study.designs)
     order: Any = OmegaConf.to_container(OmegaConf.select(OmegaConf.load(CONF / "analysis.yaml"), "order"))
     cells = {label: cells[label] for label in config_order(cells, order)}
     control = judge(cells, factors, allow)

@@ -18,7 +18,7 @@ from cli.errors import UserError, reading
 NO_TASK = re.compile(r"(n|mean|avg|average|rank|borda)([ _].*)?$|revision$|parameters$", re.IGNORECASE)
 REMEDY = "Save the table as csv in UTF-8, with commas, and decimals with points."
 LONG = ("model", "task", "score", "type", "seed", "split", "subsets", "training")  # with a meaning, so never factors
-OURS = ["design", "model"]  # begin a scores.csv of this program: a design may be of several models, each with its seeds
+OURS = ["design", "model"]  # begin a scores.csv of this program, where a model has the name of its design
 BEFORE = "before"  # `training` of an untrained reference
 
 

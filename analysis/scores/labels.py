@@ -1,33 +1,29 @@
-"""Names of the designs in the tables, their order, and the runs that make one design."""
+"""Names of the designs in the tables, and their order."""
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable
-from dataclasses import replace
-from itertools import combinations
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from analysis.manifests.compared_keys import NAMED, STARTS
 from analysis.manifests.designs import NOTHING, UNTRAINED, Design
-from analysis.manifests.differences import run_differences
 from analysis.names import listed
-from records.identity import below
 
 
-def labels(designs: Iterable[Design], allow: tuple[str, ...] = ()) -> dict[str, str]:
-    """Return model -> label: `<pooler>-<attn>` for our own, and ` <key>=<value>` for further factors that vary, unless
-    the value is that of most designs (`usual_note` says so).
+def labelled(designs: Mapping[str, Design]) -> dict[str, Design]:
+    """Return label -> design, in the order given. designs: by model.
 
-    Models of several studies with the same factors get one label where their seeds add up to one design; otherwise
-    every model keeps its full name. allow: keys in which the seeds of one design may differ.
+    A label is `<pooler>-<attn>` for our own, and ` <key>=<value>` for further factors that vary, unless the value is
+    that of most designs (`usual_note` says so). Where two of ours would have one label, as two studies of the same
+    designs, every model keeps its full name.
     """
-    every = list(designs)
+    every = list(designs.values())
     further, usual = _further([design for design in every if design.pooler]), _usual_values(every)
     runs = _short_runs(every)
-    groups: dict[str, list[Design]] = defaultdict(list)
-    for design in every:
-        groups[_name(design, further, usual, runs)].append(design)
-    clash = any(len(alike) > 1 and alike[0].pooler and not _one_design(alike, allow) for alike in groups.values())
-    return {d.model: d.model if clash and d.pooler else name for name, alike in groups.items() for d in alike}
+    names = {model: _name(design, further, usual, runs) for model, design in designs.items()}
+    count = Counter(names.values())
+    if any(count[names[model]] > 1 for model, design in designs.items() if design.pooler):
+        names |= {model: model for model, design in designs.items() if design.pooler}
+    return {names[model]: design for model, design in designs.items()}
 
 
 def _name(design: Design, further: dict[str, str], usual: dict[str, str], runs: dict[str, str]) -> str:
@@ -77,20 +73,10 @@ def _short_runs(designs: Iterable[Design]) -> dict[str, str]:
     return {value: ",".join(short[run] for run in value.split(",")) for value in values}
 
 
-def gathered(designs: dict[str, Design], label: dict[str, str]) -> dict[str, Design]:
-    """Return label -> design, with the runs of all models of that label; models in the order of `designs`."""
-    joined: dict[str, Design] = {}
-    for model, design in designs.items():
-        first = joined.setdefault(label[model], design)
-        if first is not design:
-            joined[label[model]] = replace(first, runs=(*first.runs, *design.runs), also=(*first.also, model))
-    return joined
-
-
 def names_of(label: str, design: Design) -> set[str]:
     """Return every name by which `models=` may call a design; a bracket-free one for the untrained."""
     names = {label, design.own_name or label}
-    return {*names, design.model, *design.also, *(name.replace(UNTRAINED, "-untrained") for name in names)}
+    return {*names, design.model, *(name.replace(UNTRAINED, "-untrained") for name in names)}
 
 
 def _further(designs: list[Design]) -> dict[str, str]:
@@ -100,15 +86,6 @@ def _further(designs: list[Design]) -> dict[str, str]:
     varying = [key for key in keys if len({d.factors.get(key) for d in shown}) > 1]
     last = Counter(key.rpartition(".")[2] for key in varying)
     return {key: word if last[word := key.rpartition(".")[2]] == 1 else key for key in varying}
-
-
-def _one_design(designs: list[Design], allow: tuple[str, ...]) -> bool:
-    """Tell whether the models have other seeds each, and differ in nothing else."""
-    seeds = [run.seed for design in designs for run in design.runs]
-    if len(set(seeds)) < len(seeds) or not all(design.runs for design in designs):
-        return False
-    pairs = combinations([design.runs[0] for design in designs], 2)
-    return all(below(key, allow) for one, other in pairs for key in run_differences(one, other))
 
 
 def config_order(designs: dict[str, Design], order: dict[str, list[str]]) -> list[str]:

@@ -31,7 +31,7 @@ def load(settings: Settings) -> Scores:
     sources = [_within(source, benchmark) for source in sources] if benchmark else sources
     if all(source.frame.empty for source in sources):
         raise UserError("No score is left of these sources. Change scores= or benchmark=.")
-    scores = join([on_one_scale(source, settings.scale) for source in sources], own_types, settings.allow)
+    scores = join([on_one_scale(source, settings.scale) for source in sources], own_types)
     _check_factors(settings.factors, scores)
     note = _without_seeds(sources, settings)
     return renamed(replace(scores, notes=(*note, *scores.notes)), settings.rename)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from analysis.manifests.designs import Design
-from analysis.scores.labels import gathered, labels, usual_note
+from analysis.scores.labels import labelled, usual_note
 from analysis.scores.source import Source
 from analysis.scores.task_types import type_of
 from analysis.settings import public_path
@@ -69,11 +69,8 @@ def _refuse_mixed(usable: pd.DataFrame) -> None:
             )
 
 
-def join(sources: Sequence[Source], own_types: dict[str, str], allow: tuple[str, ...] = ()) -> Scores:
-    """Join the sources into one table. allow: keys in which the seeds of one design may differ.
-
-    Raises UserError for a score that is there twice, or a task of unknown type.
-    """
+def join(sources: Sequence[Source], own_types: dict[str, str]) -> Scores:
+    """Join the sources into one table. Raises UserError for a score that is there twice, or a task of unknown type."""
     designs: dict[str, Design] = {}
     for model, design in (item for source in sources for item in source.designs.items()):
         known = designs.get(model)
@@ -88,11 +85,12 @@ def join(sources: Sequence[Source], own_types: dict[str, str], allow: tuple[str,
         where = f"{both.iloc[0]} and {both.iloc[1]}"
         mend = "Remove one of them, or give studies of other bases other names."
         raise UserError(f"{row['model']}{seed} has two scores on {row['task']}: {where}. {mend}")
-    label = labels(designs.values(), allow)
+    named = labelled(designs)
+    label = {design.model: name for name, design in named.items()}
     types = _types(frame, {task: kind for source in sources for task, kind in source.types.items()} | own_types)
     frame = frame.assign(design=frame["model"].map(label), type=frame["task"].map(types))
     notes = tuple(note for source in sources for note in source.notes)
-    return Scores(frame, gathered(designs, label), notes, tuple(usual_note(designs.values())))
+    return Scores(frame, named, notes, tuple(usual_note(designs.values())))
 
 
 def _types(frame: pd.DataFrame, known: dict[str, str]) -> dict[str, str]:

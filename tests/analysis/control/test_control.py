@@ -171,15 +171,6 @@ def test_a_factor_covers_the_facts_that_it_moves(study, read_words, spread_score
         read_words(*words)
 
 
-def test_seeds_of_two_studies_make_one_design(study, read_words, spread_scores):
-    for design in ("eos-causal", "mean-bi"):
-        study.run(design, spread_scores(0.3), seed=0)
-        study.run(design, spread_scores(0.5), seed=1, study="t")
-    result = read_words(f"scores={study.root}")
-    assert list(result.material.designs) == ["eos-causal", "mean-bi"]
-    assert result.material.matrix.loc["STS0", "mean-bi"] == pytest.approx(0.408)
-
-
 def test_seeds_within_a_design_agree_in_all_but_the_seed(planted, study, read_words, spread_scores):
     planted(seeds=(0, 1))
     assert read_words(f"scores={study.root}").material.footnotes == []

@@ -2,7 +2,7 @@
 
 from analysis.manifests.compared_keys import factor_value
 from analysis.manifests.designs import Design
-from analysis.scores.labels import labels, usual_note
+from analysis.scores.labels import labelled, usual_note
 from tests.analysis.manifests import manifest
 
 
@@ -13,28 +13,32 @@ def designs(*factors):
     ]
 
 
+def names(every):
+    return list(labelled({design.model: design for design in every}))
+
+
 def test_the_value_of_most_designs_is_not_named_and_a_note_says_it():
     three = designs({"template": "instruct"}, {"template": "instruct"}, {"template": "echo"})
     two = [three[0], three[2]]
-    assert list(labels(two).values()) == ["mean-bi template=instruct", "mean-bi template=echo"]
+    assert names(two) == ["mean-bi template=instruct", "mean-bi template=echo"]
     assert usual_note(two) == []
     cells = [
         Design(f"c{k}", pooler=p, attn="bi", factors=three[k].factors) for k, p in enumerate(("eos", "mean", "mean"))
     ]
-    assert list(labels(cells).values()) == ["eos-bi", "mean-bi", "mean-bi template=echo"]
+    assert names(cells) == ["eos-bi", "mean-bi", "mean-bi template=echo"]
     assert usual_note(cells) == ["Where a name does not say otherwise, template is instruct."]
 
 
 def test_what_is_not_there_is_not_named():
     two = designs({"lineage": "none"}, {"lineage": "mntp"})
-    assert list(labels(two).values()) == ["mean-bi", "mean-bi lineage=mntp"]
+    assert names(two) == ["mean-bi", "mean-bi lineage=mntp"]
     assert usual_note(two) == []
 
 
 def test_runs_in_a_name_are_called_by_what_they_differ_in():
     one, two, more = (f"x+data-f+mixture-{name}/mean-bi" for name in ("one", "two", "two+trainer.max_steps-6"))
     experts = [f"{one},{two}", f"{one},{more}", "4"]
-    found = list(labels(designs(*({"adapter.experts": runs} for runs in experts))).values())
+    found = names(designs(*({"adapter.experts": runs} for runs in experts)))
     assert found == [
         "mean-bi experts=mixture-one,mixture-two",
         "mean-bi experts=mixture-one,mixture-two+trainer.max_steps-6",
@@ -43,10 +47,10 @@ def test_runs_in_a_name_are_called_by_what_they_differ_in():
 
 
 def test_a_single_run_and_runs_that_would_look_alike_keep_their_names():
-    alone = labels(designs({"lora.start": "x/mean-bi"}, {"lora.start": "none"}))
-    assert next(iter(alone.values())) == "mean-bi start=x/mean-bi"
+    alone = names(designs({"lora.start": "x/mean-bi"}, {"lora.start": "none"}))
+    assert alone[0] == "mean-bi start=x/mean-bi"
     turned = [{"lora.start": "a+b-1+c-2/mean-bi"}, {"lora.start": "a+c-2+b-1/mean-bi"}]
-    assert list(labels(designs(*turned)).values()) == [f"mean-bi start={own['lora.start']}" for own in turned]
+    assert names(designs(*turned)) == [f"mean-bi start={own['lora.start']}" for own in turned]
 
 
 def test_a_whole_group_as_factor_says_what_was_done_before_and_not_where_it_lies():
