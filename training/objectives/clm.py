@@ -95,7 +95,7 @@ class CausalLM(pl.LightningModule):
             {"params": [p for p in self.parameters() if p.ndim > 1], "weight_decay": self.keys["weight_decay"]},
             {"params": [p for p in self.parameters() if p.ndim <= 1], "weight_decay": 0},
         ]
-        optimizer = torch.optim.AdamW(groups, lr=self.keys["lr"], betas=tuple(self.keys["betas"]))
+        optimizer = torch.optim.AdamW(groups, lr=self.keys["lr"], betas=(0.9, 0.95))
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self.learning_rate_factor)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
