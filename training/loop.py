@@ -1,5 +1,8 @@
 """Lightning runs the steps: progress, logs, checkpoints, several processes."""
 
+import os
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -8,11 +11,14 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
+import torch.distributed as dist
+from hydra.core.hydra_config import HydraConfig
 from pytorch_lightning.callbacks import Callback, RichProgressBar
 from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, WandbLogger
 from pytorch_lightning.strategies import DDPStrategy
 
 from cli.errors import UserError
+from cli.remarks import HOME
 from encoders.chunking import is_out_of_memory
 from encoders.precision import best_device
 from records.atomic import replacing
@@ -42,11 +48,55 @@ class SaveLast(pl.Callback):
                 trainer.save_checkpoint(draft)
 
 
+PARENT = "TRAINING_PROCESS"  # number of the process that starts the others
+LAUNCHED = (
+    PARENT,
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "NODE_RANK",
+    "LOCAL_RANK",
+    "WORLD_SIZE",
+)  # set by Lightning's launcher
+
+
 class GatheredStrategy(DDPStrategy):
     """Processes as in DDP, without its wrapper: `LargeBatch` sums the gradients itself, once a step."""
 
     def configure_ddp(self) -> None:
         """Leave the module as it is."""
+
+
+@contextmanager
+def processes_of_one_job(devices: int) -> Iterator[None]:
+    """Let Lightning start `devices` - 1 processes that run this job of a sweep and then end.
+
+    Lightning starts them with `sys.argv`, which is the whole sweep, and leaves the process group to later jobs. The
+    processes that torchrun and Slurm start themselves go through the sweep together, and are left alone.
+    """
+    if PARENT in os.environ:
+        threading.Thread(target=_end_with, args=(int(os.environ[PARENT]),), daemon=True).start()
+    if devices == 1 or "LOCAL_RANK" in os.environ or not HydraConfig.initialized():
+        yield
+        return
+    words, before = sys.argv, set(os.environ)
+    os.environ[PARENT] = str(os.getpid())
+    of_sweeps = ("sweep=", "launcher")
+    sys.argv = [str(HOME / "train.py"), *(w for w in HydraConfig.get().overrides.task if not w.startswith(of_sweeps))]
+    try:
+        yield
+    finally:
+        sys.argv = words
+        for name in set(LAUNCHED) - before:
+            os.environ.pop(name, None)
+        if dist.is_initialized():
+            dist.destroy_process_group()
+
+
+def _end_with(parent: int) -> None:
+    """End this process once `parent` is gone, killed or not: it would wait for its group for half an hour."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(STOPPED)
 
 
 LINES = 6  # over a whole run
@@ -114,12 +164,13 @@ def fit(
     resumed = last if last.exists() and config["resume"] else None
     if resumed:
         check_whole(last)
-    clock = range(t["max_steps"])  # a loader that only ticks: the step's number decides which batch a step sees
-    with suppress(SystemExit), memory_named():  # the first is what Lightning makes of SIGTERM, with exit code 0
-        trainer.fit(module, clock, ckpt_path=resumed, weights_only=True)
-    if trainer.global_step == t["max_steps"]:
-        module.to(device)  # Lightning leaves it on the CPU
-        close()
+    with processes_of_one_job(t["devices"]):
+        clock = range(t["max_steps"])  # a loader that only ticks: the step's number decides which batch a step sees
+        with suppress(SystemExit), memory_named():  # the first is what Lightning makes of SIGTERM, with exit code 0
+            trainer.fit(module, clock, ckpt_path=resumed, weights_only=True)
+        if trainer.global_step == t["max_steps"]:
+            module.to(device)  # Lightning leaves it on the CPU
+            close()
     if trainer.global_step < t["max_steps"]:  # Lightning returned early, as if all were well
         print(f"Stopped at step {trainer.global_step} of {t['max_steps']}; the same command continues {folder}.")
         raise SystemExit(STOPPED)

@@ -112,8 +112,10 @@ import sys
 from pathlib import Path
 
 from cli.errors import guard
+from training import loop
 from training.large_batch import LargeBatch, rank
 
+loop.HOME = Path(__file__).parent  # the second process is started as this file
 real, calls = LargeBatch.sum_gradients, []
 
 def spoilt(self):
@@ -124,7 +126,7 @@ def spoilt(self):
 
 LargeBatch.sum_gradients = spoilt
 if __name__ == "__main__":
-    sys.path.remove(str(Path(__file__).parent))  # or this file is imported in place of the program
+    sys.path.remove(str(loop.HOME))
     from train import main
 
     guard(main)
