@@ -18,7 +18,7 @@ KINDS = {  # as `kind_of` names them -> as a message does
     "null": "null",
 }
 PROGRAMS = ("train", "encoder", "evaluate", "representation", "mine", "specialise", "study")
-OWN_CHECK = ("seeds", "designs", "objective.matryoshka", "objective.betas", "evaluation.dims")  # and a better message
+OWN_CHECK = ("seeds", "designs", "objective.matryoshka", "evaluation.dims")  # and a better message
 MAY_BE_EMPTY = ("data.packages", "data.development")
 # Keys that are null in conf/, or computed: what else may stand there. Those with limits or words need no row.
 WHERE_NULL = {

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -48,15 +47,7 @@ class SaveLast(pl.Callback):
                 trainer.save_checkpoint(draft)
 
 
-PARENT = "TRAINING_PROCESS"  # number of the process that starts the others
-LAUNCHED = (
-    PARENT,
-    "MASTER_ADDR",
-    "MASTER_PORT",
-    "NODE_RANK",
-    "LOCAL_RANK",
-    "WORLD_SIZE",
-)  # set by Lightning's launcher
+LAUNCHED = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "LOCAL_RANK", "WORLD_SIZE")  # set by Lightning's launcher
 
 
 class GatheredStrategy(DDPStrategy):
@@ -73,13 +64,10 @@ def processes_of_one_job(devices: int) -> Iterator[None]:
     Lightning starts them with `sys.argv`, which is the whole sweep, and leaves the process group to later jobs. The
     processes that torchrun and Slurm start themselves go through the sweep together, and are left alone.
     """
-    if PARENT in os.environ:
-        threading.Thread(target=_end_with, args=(int(os.environ[PARENT]),), daemon=True).start()
     if devices == 1 or "LOCAL_RANK" in os.environ or not HydraConfig.initialized():
         yield
         return
     words, before = sys.argv, set(os.environ)
-    os.environ[PARENT] = str(os.getpid())
     of_sweeps = ("sweep=", "launcher")
     sys.argv = [str(HOME / "train.py"), *(w for w in HydraConfig.get().overrides.task if not w.startswith(of_sweeps))]
     try:
@@ -90,13 +78,6 @@ def processes_of_one_job(devices: int) -> Iterator[None]:
             os.environ.pop(name, None)
         if dist.is_initialized():
             dist.destroy_process_group()
-
-
-def _end_with(parent: int) -> None:
-    """End this process once `parent` is gone, killed or not: it would wait for its group for half an hour."""
-    while os.getppid() == parent:
-        time.sleep(1)
-    os._exit(STOPPED)
 
 
 LINES = 6  # over a whole run

@@ -9,6 +9,7 @@ from safetensors.torch import load_file
 from cli.compose import composed, plain
 from cli.errors import UserError
 from evaluation.candidates import OF_A_START
+from records.lock import alone_in
 from records.run_folder import RunFolder
 from tests.started import start
 from training.checks import check_sizes
@@ -76,21 +77,9 @@ def test_an_interruption_with_other_data_or_code_is_noticed():
         continued({**now, "data": {"sha256": "other"}}, now)
 
 
-@pytest.mark.parametrize("lacks", ["now", "before"])
-def test_an_interruption_with_another_configuration_of_the_base_is_noticed(lacks):
-    stated = {"data": {"sha256": "a"}, "base_weights_sha256": "b", "tokenizer_sha256": "c", "base_config_sha256": "d"}
-    stated |= dict.fromkeys(MAY_CHANGE, "x")
-    other = {**stated, "base_config_sha256": "e"}
-    with pytest.raises(UserError, match=r"The configuration of the base model changed .* \(base_config_sha256\)"):
-        continued(stated, other)
-    silent = {key: value for key, value in stated.items() if key != "base_config_sha256"}
-    with pytest.raises(UserError, match="base_config_sha256"):
-        continued(*((silent, stated) if lacks == "now" else (stated, silent)))
-
-
 @pytest.mark.slow
 def test_nan_stops_and_names_step_and_batch(cell, tmp_path):
-    with pytest.raises(UserError, match=r"loss is (nan|inf) at step \d+ \(examples"):
+    with pytest.raises(UserError, match=r"Step \d is not finite .*loss (nan|inf).*; examples"):
         train_run(cell("mean", "bi", "objective.lr=1e30", "trainer.gradient_clip=0"), RunFolder(tmp_path))
     assert RunFolder(tmp_path).manifest()["status"] == "running"
 
@@ -112,18 +101,13 @@ def test_nan_after_the_last_step_names_the_run_and_the_text(cell, tmp_path):
         ("trainer.shard_base=true", "needs several processes"),
         ("trainer.global_batch_size=1", "no in-batch negatives"),
         ("trainer.max_steps=0", "trains nothing"),
-        ("objective.temperature=0", "must be above zero"),
+        ("objective.temperature=0", "must be a number, at least 1e-06"),
         ("trainer.threads=0", "trainer.threads=0 must be a whole number, at least 1; null: one for each core"),
         ("trainer.max_steps=many", "trainer.max_steps=many must be a whole number"),
-        ("trainer.max_steps=null", "trainer.max_steps=null must be a whole number, at least 0"),
-        ("trainer.global_batch_size=2.5", "global_batch_size=2.5 must be a whole number"),
         ("objective.hard_negatives=-1", "hard_negatives=-1 must be a whole number, at least 0; null: all"),
         ("objective.lr=-1e-3", "objective.lr=-0.001 must be a number, at least 0"),
         ("lora.dropout=1", "lora.dropout=1 must be a number, at least 0 and below 1"),
-        ("evaluation.max_length_share=2", "max_length_share=2 must be a number, at least 1e-06 and at most 1"),
         ("lora.r=0", "lora.r=0 must be a whole number, at least 1"),
-        ("seed=one", "seed=one must be a whole number"),
-        ("padding_side=middle", "padding_side=middle must be one of right, left"),
         ("accelerator=tpu", "accelerator=tpu must be one of auto, cpu, gpu, cuda"),
     ],
 )
@@ -194,15 +178,6 @@ def test_peak_memory_is_that_of_the_device(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="Lightning leaves a trained module on the CPU: needs a GPU")
-def test_a_run_on_a_gpu_says_what_the_gpu_held(cell, tmp_path):
-    train_run(cell("multilayer", "bi", "accelerator=gpu"), RunFolder(tmp_path))
-    manifest = RunFolder(tmp_path).manifest()
-    assert manifest["peak_memory_of"] == "gpu"
-    assert 0 < manifest["peak_memory_bytes"] < 2**28, "a process that uses CUDA holds more"
-
-
-@pytest.mark.slow
 def test_lightning_runs_on_the_device_that_we_resolved(cell, tmp_path, monkeypatch):
     """On Apple silicon its own "auto" takes MPS, while the encoder and its precision were made for the CPU."""
     for its_own in (MPSAccelerator, fabric.MPSAccelerator):
@@ -217,3 +192,22 @@ def test_lightning_runs_on_the_device_that_we_resolved(cell, tmp_path, monkeypat
     train_run(cell("multilayer", "bi", "accelerator=auto"), RunFolder(tmp_path))
     assert set(used) == {"CUDAAccelerator" if torch.cuda.is_available() else "CPUAccelerator"}
     assert RunFolder(tmp_path).manifest()["peak_memory_of"] == ("gpu" if torch.cuda.is_available() else "process")
+
+
+@pytest.mark.slow
+def test_a_second_command_in_the_folder_is_refused(cell, tmp_path):
+    folder = tmp_path / "run"
+    with alone_in(folder), pytest.raises(UserError, match=f"Another process is at work in {folder}"):
+        train_run(cell(), RunFolder(folder))
+    assert list(folder.iterdir()) == [], "nothing is written there"
+    with alone_in(folder):
+        pass
+
+
+@pytest.mark.slow
+def test_a_checkpoint_that_was_cut_is_refused_by_name(cell, tmp_path, power_cut):
+    with power_cut(3):
+        train_run(cell(), RunFolder(tmp_path))
+    (tmp_path / LAST).write_bytes((tmp_path / LAST).read_bytes()[:1000])
+    with pytest.raises(UserError, match=f"The checkpoint {tmp_path / LAST} is damaged"):
+        train_run(cell(), RunFolder(tmp_path))
