@@ -1,6 +1,5 @@
 """Distillation: losses against literal sums in float64, gradients by finite differences, chunks against the whole."""
 
-import hashlib
 import json
 import math
 
@@ -8,7 +7,7 @@ import pytest
 import torch
 
 from cli.errors import UserError
-from corpora.triples import Triple, fingerprint
+from corpora.triples import Triple
 from records.run_folder import RunFolder
 from training.checks import check_sizes
 from training.objectives.distil import Distil, distilled, taught
@@ -123,9 +122,3 @@ def test_data_without_scores_or_negatives_are_refused(cfg, tmp_path):
     cfg["objective"]["loss"] = "mse"
     with pytest.raises(UserError, match=r"objective\.loss=mse must be one of margin_mse, kl"):
         check_sizes(cfg)
-
-
-def test_scores_are_part_of_the_data_and_data_without_keep_their_digest():
-    bare = fingerprint([Triple("q", "p", ("n",))])
-    assert bare == hashlib.sha256(b"q\x1fp\x1fn\x1fdefault\x1f\x1f\x1e").hexdigest()
-    assert bare != fingerprint([Triple("q", "p", ("n",), scores=(1.0, 0.5))])

@@ -226,34 +226,6 @@ def test_nothing_to_train_is_refused(cell, pooler):
         check_sizes(cell(pooler))
 
 
-def test_a_head_that_is_not_to_be_trained_is_nothing_to_train(cell):
-    with pytest.raises(UserError, match=r"backbone.frozen=true with pooler.trainable=false leaves nothing to train"):
-        check_sizes(cell("multilayer", "bi", "pooler.trainable=false"))
-
-
-@pytest.mark.parametrize(
-    ("pooler", "words"),
-    [
-        ("multilayer", ["pooler.tokens=last", "token_choice.last_real=false"]),
-        ("linear", ["pooler.tokens=last", "pooler.last_real=false"]),
-        ("lastlayer", ["token_choice.mask_padding=false"]),
-        ("multilayer", ["pooler.tokens=all", "pooler.mask_padding=false"]),
-    ],
-)
-def test_what_reads_padding_is_refused(cell, pooler, words):
-    with pytest.raises(UserError, match=f"keeps no states of padding, which pooler={pooler} reads with .*Leave one"):
-        check_sizes(cell(pooler, "bi", *words))
-
-
-def test_keys_that_a_pooler_does_not_read_stop_nothing(cell):
-    check_sizes(cell("multilayer", "bi", "token_choice.last_real=false", "token_choice.mask_padding=false"))
-
-
-def test_several_processes_are_refused(cell):
-    with pytest.raises(UserError, match=r"one process, but trainer.devices=2. Set trainer.devices=1"):
-        check_sizes(cell("multilayer", "bi", "trainer.devices=2"))
-
-
 def test_no_adapter_is_counted(cell):
     frozen, usual = (
         parameters(empty_encoder(cell("multilayer", "bi", f"backbone.frozen={word}"))) for word in ("true", "false")

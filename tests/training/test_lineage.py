@@ -16,7 +16,7 @@ from encoders.loading import build_encoder, load_run, untrained
 from encoders.merge_stages import merge_stages
 from encoders.precision import PRECISIONS
 from evaluation.candidates import candidates
-from records.lineage import ADAPTER, label, read_stages, recorded_stages, texts_read
+from records.lineage import ADAPTER, read_stages, recorded_stages, texts_read
 from records.run_folder import RunFolder, choices_of, run_folder
 from tests.training.raw_stages import quick_stage
 from training.run import train_run
@@ -176,19 +176,6 @@ def test_a_stage_that_was_trained_again_is_noticed(stages, tmp_path):
 
 
 @pytest.mark.slow
-def test_names_of_folders_say_what_came_before(stages):
-    words = ["pooler=mean", "attn=bi"]
-    names = []
-    for seed in (0, 1):
-        cfg = plain(composed("train", [*words, f"seed={seed}", f"lineage=['{stages['mntp']}']"]))
-        names.append(run_folder(cfg, choices_of(words)).path.parts[-3])
-    settings = label(read_stages([str(stages["mntp"])]), 0)
-    assert settings.startswith("mntp-")
-    assert names[0] == f"embedded+lineage-{settings}"
-    assert names[1].startswith(f"embedded+lineage-{settings}.0"), "a stage of another seed is named"
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("words", "commands"), [EMBEDDED, AT_SCALE], ids=["embedded", "at scale"])
 def test_groups_of_stages_find_the_runs_of_their_commands(words, commands, stages, tmp_path):
     """What stages=... reads is what the stages' commands write: sweeps on the embedded base, experiments elsewhere."""
@@ -204,41 +191,9 @@ def test_groups_of_stages_find_the_runs_of_their_commands(words, commands, stage
         assert [stage.folder for stage in read_stages(cfg["lineage"])] == [written[key] for key in found]
 
 
-@pytest.mark.slow
-def test_a_stage_named_by_its_objective_is_the_one_on_the_stages_before_it(stages, tmp_path):
-    for name in ("mntp", "simcse"):
-        shutil.copytree(stages[name], tmp_path / f"s+{name}" / "mean-bi" / "seed0")
-    glob = f"{tmp_path}/s+*/mean-bi/seed0"
-    assert [s.objective for s in read_stages([f"mntp:{glob}", f"simcse:{glob}"])] == ["mntp", "simcse"]
-    with pytest.raises(UserError, match="was trained on top of"):
-        read_stages([f"simcse:{glob}"])
-    with pytest.raises(UserError, match="there is no run folder infonce:"):
-        read_stages([f"infonce:{glob}"])
-
-
 @pytest.mark.parametrize("name", ["mntp", "simcse", "supervised"])
 def test_the_published_stages_compose(name):
     cfg = plain(composed("train", [f"experiment=llm2vec/{name}"]))
     assert (cfg["attn"]["name"], cfg["pooler"]["name"], cfg["lora"]["r"]) == ("bi", "mean", 16)
     assert (cfg["trainer"]["max_steps"], len(cfg["lineage"] or [])) == (1000, 0 if name == "mntp" else 1)
     assert json.dumps(cfg)
-
-
-@pytest.mark.slow
-def test_a_stage_with_half_an_adapter_is_refused(stages, model, tmp_path):
-    """Without B of one layer, without a whole layer, or with one that the decoder has not: refused by name."""
-    folder = tmp_path / "s" / "mean-bi" / "seed0"
-    shutil.copytree(stages["mntp"], folder)
-    whole = load_file(folder / ADAPTER)
-    one = "base_model.model.layers.1.self_attn.q_proj.lora_"
-    broken = {
-        f"lacks tensors: {one}B": {k: v for k, v in whole.items() if not k.startswith(f"{one}B")},
-        "lacks tensors: base_model.model.layers.1.mlp": {k: v for k, v in whole.items() if ".layers.1." not in k},
-        "holds unknown tensors: base_model.model.layers.3.": whole
-        | {k.replace("layers.1.", "layers.3."): v.clone() for k, v in whole.items()},
-    }
-    RunFolder(folder).write({**RunFolder(folder).manifest(), "files": {}})  # as by an older version
-    for message, tensors in broken.items():
-        save_file(tensors, folder / ADAPTER)
-        with pytest.raises(UserError, match=message):
-            merge_stages(load_backbone(model, torch.float32), read_stages([str(folder)]))

@@ -8,12 +8,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from analysis.manifests.compared_keys import factor_value, profile
-from cli.compose import composed, plain
 from cli.errors import UserError
 from encoders.loading import load_run
 from records.lineage import ADAPTER, read_starts
-from records.run_folder import RunFolder, choices_of, run_folder
+from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
 from training.checks import check_sizes
 from training.lora_start import combined
@@ -195,14 +193,3 @@ def test_a_run_of_another_function_is_refused(cell, experts):
 def test_what_does_not_fit_is_refused_before_a_run_is_read(compose_cell, words, message):
     with pytest.raises(UserError, match=message):
         check_sizes(compose_cell("lastlayer", "bi", *words))
-
-
-def test_the_start_is_a_factor_and_names_the_folder(cell, experts):
-    words = ["pooler=mean", "attn=bi", started_as(*experts), "lora.combine=ties", "study=merged"]
-    path = run_folder(plain(composed("train", words)), choices_of(words), words[-1:]).path
-    assert path.parts[-3].startswith("merged+lora.combine-ties+lora.start-mntp-")
-    starts = [{"run": f"{name}/mean-bi/seed3", "adapter_sha256": name} for name in ("one", "two")]
-    manifest = {"config": cell(), "start": starts}
-    assert factor_value(manifest, "lora.start") == "one/mean-bi,two/mean-bi"
-    assert factor_value({"config": cell()}, "lora.start") == "none"
-    assert profile(manifest)["lora.start.adapters"] == '["one", "two"]'

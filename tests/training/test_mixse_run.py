@@ -1,6 +1,5 @@
 """Runs of adapter=mixse: experts from finished runs, the router trained alone or with them, saved, loaded, resumed."""
 
-import fnmatch
 import re
 
 import numpy as np
@@ -11,7 +10,6 @@ from safetensors.torch import load_file
 from analysis.manifests.compared_keys import factor_value, profile
 from analysis.manifests.designs import Run
 from analysis.manifests.differences import run_differences
-from cli.compose import composed, options, plain
 from cli.errors import UserError
 from encoders.adapter import adapter_files, load_adapter
 from encoders.export.exported import load_exported
@@ -19,8 +17,8 @@ from encoders.loading import build_encoder, fingerprint_of, load_run
 from encoders.mixse import mixture_of
 from encoders.precision import PRECISIONS
 from records.identity import below
-from records.lineage import ADAPTER, label, read_experts, read_stages
-from records.run_folder import RunFolder, choices_of, run_folder
+from records.lineage import ADAPTER, read_experts, read_stages
+from records.run_folder import RunFolder
 from tests.contract.conftest import TEXTS, apart, embed
 from training.checks import check_sizes, refuse_changed
 from training.cost import empty_encoder, parameters
@@ -125,12 +123,6 @@ def test_constant_weights_are_merged_and_equal_the_experts_apart(mixed, tmp_path
     assert apart(embed(setup.eval(), merged.tokenizer, TEXTS), torch.from_numpy(merged.encode(TEXTS))) < 2e-6
 
 
-def test_a_run_folder_is_named_by_what_its_experts_are(mixed):
-    cfg = mixed()
-    name = run_folder(cfg, {"adapter": "mixse", "pooler": "mean", "attn": "bi"}).path.parts[-3]
-    assert label(read_experts(cfg), 0) in name
-
-
 REFUSED = {
     "lora.r=8": "was trained with lora.r=16, and here lora.r=8",
     "lora.targets=[q_proj]": "was trained with lora.targets",
@@ -197,29 +189,3 @@ def test_the_control_rule_knows_the_adapter(run, experts):
     differing = run_differences(*(Run("0", run, manifest) for manifest in (lora, mixture)))
     assert "adapter.experts.runs" in differing
     assert all(below(key, ("adapter",)) for key in differing)
-
-
-def test_the_rows_of_the_stored_sweep_are_made_of_its_own_runs():
-    """Each word of adapter.experts and lora.start of conf/tables/mixture.yaml matches one folder, that of its name."""
-    made = {}
-    for steps in ("", "6", "15", "30"):
-        sweep = ["sweep=experts_data", f"trainer.max_steps={steps}"] if steps else ["sweep=experts"]
-        for name in ("retrieval", "similarity", "classification", "clustering", *(["one"] if not steps else [])):
-            words = [*sweep, f"mixture={name}"]
-            made[str(run_folder(plain(composed("train", words)), choices_of(words)).path)] = name, steps
-    assert len(made) == 17
-    values = {"runs_dir": "runs", "study": "experts", "pooler.name": "mean", "attn.name": "bi", "seed": "0"}
-    rows = options("sweep")["experts"]["hydra"]["sweeper"]["params"]["mixture"].split(",")
-    assert {*rows, "data_10", "data_25", "data_50"} == {*options("mixture")}
-    for row, keys in options("mixture").items():
-        runs = keys.get("adapter", {}).get("experts") or keys.get("lora", {}).get("start") or []
-        found = []
-        for word in runs if isinstance(runs, list) else []:
-            pattern = re.sub(r"\$\{([\w.]+)\}", lambda match: values[match[1]], word)
-            (match,) = fnmatch.filter(made, pattern)
-            found.append(made[match])
-            assert f"mixture-{made[match][0]}+" in pattern
-        wanted = {"data_10": "6", "data_25": "15", "data_50": "30"}.get(row, "")
-        assert {steps for _, steps in found} <= {wanted}
-        assert len(found) == {"two": 2, "three": 3, "shared": 5}.get(row, 4 if runs and runs != 4 else 0), row
-        assert len({*found}) == len(found)

@@ -9,7 +9,6 @@ from encoders.loading import load_run, untrained
 from records.run_folder import RunFolder
 from tests.triples import write_triples
 from training import corpus_statistics
-from training.frozen_states import check_frozen
 from training.run import train_run
 
 TEXTS = ["the sum of two arrays", "a new array of the same shape", "type"]
@@ -55,14 +54,3 @@ def test_statistics_for_an_untrained_encoder(compose_cell, words, small_moe, tmp
     fitted = untrained(cfg)
     assert fitted.fingerprint != plain.fingerprint
     assert abs(fitted.encode(TEXTS) - plain.encode(TEXTS)).max() > 0.01
-
-
-@pytest.mark.parametrize("words", [[], ["out=a"], ["out=a", "pooler=mean"]])
-def test_what_is_lacking_is_named(words):
-    with pytest.raises(UserError, match="Give one out="):
-        corpus_statistics.main(words)
-
-
-def test_a_cache_of_hidden_states_has_no_routers(compose_cell):
-    with pytest.raises(UserError, match="moee_trained reads routers"):
-        check_frozen(compose_cell("moee_trained", "bi", "backbone.frozen=true"))

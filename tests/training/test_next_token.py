@@ -18,7 +18,6 @@ from records.run_folder import RunFolder
 from tests.training.raw_stages import WORDS, quick_stage
 from training.checks import check_sizes
 from training.objectives.next_token import NextToken
-from training.pretrain import bits_per_byte
 from training.run import train_run
 from training.set_up import set_up
 
@@ -76,15 +75,6 @@ def test_loss_and_bits_per_byte_are_those_token_by_token(compose_cell, request, 
         (one[0] + one[2] * math.log(vocabulary)) / math.log(2) / len(TEXTS[0]), rel=1e-5
     )
     assert scores["mean of domains"] == pytest.approx(fmean(scores[text[:1]] for text in TEXTS))
-
-
-def test_bits_per_byte_are_those_of_the_card_of_a_base(compose_cell, headed_model):
-    words = ["objective=next_token", f"max_length={LENGTH}", f"model.path={headed_model}"]
-    objective = objective_on(compose_cell("mean", "causal", *words))
-    model, tokenizer = (auto.from_pretrained(headed_model) for auto in (AutoModelForCausalLM, AutoTokenizer))
-    ids = tokenizer(TEXTS, add_special_tokens=False)["input_ids"]
-    wanted = bits_per_byte(model, ids, TEXTS, tokenizer.eos_token_id, LENGTH)
-    assert objective.held_out_scores()["bits per byte"] == pytest.approx(wanted, rel=1e-5)
 
 
 def test_the_gradient_is_the_adapters_and_does_not_depend_on_the_chunks(compose_cell, headed_model):

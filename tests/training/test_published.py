@@ -1,6 +1,5 @@
 """Published designs: each composes, each has a run folder of its own, and the sweeps train all of them."""
 
-import re
 from itertools import product
 
 import pytest
@@ -23,12 +22,6 @@ def folder(name, *words):
 
 def swept(name):
     return options("sweep")[name]["hydra"]["sweeper"]["params"]["design"].split(",")
-
-
-def test_no_two_share_a_run_folder():
-    dense = {folder(name) for name in NAMES if name not in MIXTURE}
-    mixture = {folder(name, "model=tiny_moe") for name in MIXTURE}
-    assert len(dense) + len(mixture) == len(NAMES)
 
 
 def test_the_sweeps_train_all_of_them():
@@ -90,44 +83,9 @@ def test_a_design_keeps_its_keys_under_every_experiment_of_the_paper(name, exper
     assert cfg["max_length"] == (1024 if name == "echo_long" else 512)
 
 
-def test_echo_long_has_room_for_two_texts_of_whatever_length_the_others_have():
-    for words in ([], ["text_length=100"], ["experiment=paper/qwen2_0_5b"]):
-        short, long = (config(f"design={name}", *words)["max_length"] for name in ("echo", "echo_long"))
-        assert long == 2 * short
-
-
 def test_nv_embed_has_the_published_head_and_its_proportions_elsewhere():
     at_scale = config("design=nv_embed", "experiment=paper/mistral_7b")["pooler"]
     assert [at_scale[key] for key in ("num_latents", "num_heads", "head_dim", "of_width")] == [512, 8, 4096, 4096]
-
-
-SOURCE = re.compile(r"#.*\b(description|code|ours)\b")
-
-
-RECIPES = [*CONF.glob("experiment/paper/*.yaml"), *CONF.glob("experiment/llm2vec/*.yaml"), CONF / "tables/design.yaml"]
-
-
-@pytest.mark.parametrize("path", sorted(RECIPES), ids=lambda path: str(path.relative_to(CONF)))
-def test_each_value_names_its_source(path):
-    """Description or code; ours where neither says anything. A design's own overrides stand under the paper's name."""
-    value = re.compile(r"^(\s*)(- override )?/?[\w.]+: *[^#\s]")
-    unnamed = [
-        line
-        for line in path.read_text().splitlines()
-        if value.match(line)
-        and not line.startswith(("#", "study:"))
-        and "defaults: [override" not in line
-        and not SOURCE.search(line)
-    ]
-    assert unnamed == []
-
-
-@pytest.mark.parametrize("sweep", ["llm2vec_mntp", "llm2vec_simcse"])
-@pytest.mark.parametrize("experiment", PAPER)
-def test_a_stage_under_the_contrastive_recipe_of_the_paper_is_refused_before_it_starts(sweep, experiment):
-    cfg = config(f"sweep={sweep}", f"experiment={experiment}")
-    with pytest.raises(UserError, match=r"experiment=llm2vec/mntp|hard_negatives"):
-        check_sizes(cfg)
 
 
 def test_a_recipe_for_another_objective_is_named_by_its_key():
@@ -145,17 +103,6 @@ def test_llm2vec_at_scale_is_as_its_code_has_it():
     for name, rate, warmup in (("mntp", 5e-5, 0), ("simcse", 3e-5, 0), ("supervised", 2e-4, 300)):
         o = config(f"experiment=llm2vec/{name}")["objective"]
         assert (o["lr"], o["warmup"], o["decay_epochs"], o["weight_decay"]) == (rate, warmup, 3, 0.0)
-
-
-@pytest.mark.parametrize("experiment", PAPER)
-def test_the_paper_is_evaluated_as_it_is_trained(experiment):
-    """No instructions in training, so none in the command that its file gives for evaluation."""
-    cfg = config(f"experiment={experiment}")
-    assert (cfg["data"]["instruction"], cfg["evaluation"]["instructions"]) == (None, "none")
-    text = (CONF / "experiment" / f"{experiment}.yaml").read_text()
-    commands = [line for line in text.splitlines() if "evaluate.py" in line]
-    assert commands
-    assert not any("instructions=table" in command for command in commands)
 
 
 def test_the_description_has_one_query_and_in_batch_negatives_the_code_more():

@@ -6,7 +6,6 @@ from lightning_fabric import accelerators as fabric
 from pytorch_lightning.accelerators import MPSAccelerator
 from safetensors.torch import load_file
 
-from cli.compose import composed, plain
 from cli.errors import UserError
 from evaluation.candidates import OF_A_START
 from records.lock import alone_in
@@ -114,19 +113,6 @@ def test_nan_after_the_last_step_names_the_run_and_the_text(cell, tmp_path):
 def test_sizes_that_do_not_fit(cell, override, message):
     with pytest.raises(UserError, match=message):
         check_sizes(cell("eos", "bi", override))
-
-
-def test_a_head_without_queries_is_refused(cell):
-    with pytest.raises(UserError, match=r"pooler.num_queries=0 must be a whole number, at least 1"):
-        check_sizes(cell("lastlayer", "bi", "pooler.num_queries=0"))
-
-
-@pytest.mark.parametrize("experiment", ["half", "paper/mistral_7b", "paper/qwen2_0_5b"])
-@pytest.mark.parametrize(
-    "words", [(), ("objective.head_lr=0",), ("trainer.threads=null", "objective.hard_negatives=null")]
-)
-def test_values_that_mean_something_pass(experiment, words):
-    check_sizes(plain(composed("train", [f"experiment={experiment}", *words])))
 
 
 @pytest.mark.slow

@@ -107,15 +107,6 @@ def test_each_filter_is_that_of_brute_force(whole):
     assert len({r for r in reasons if r}) > 1, "or no filter is seen at work"
 
 
-def test_the_sieve_judges_texts_without_spaces():
-    sieve = Sieve(
-        [Triple("公园里有什么花", "今天公园里的桜花都开了")], {"query_words": 3, "answer_words": 3, "copies": 0.5}
-    )
-    assert [sieve.too_short(text, False) for text in ("他在家。", "他。")] == ["", "short"]
-    assert sieve.fault("书在哪里可以买到", "今天公园里的桜花都开了。") == "copies_of_seeds"
-    assert sieve.fault("书在哪里可以买到", "街角的书店里有很多书") == ""
-
-
 def test_the_sieve_on_pairs_made_for_it():
     settings = {"query_words": 2, "answer_words": 1, "copies": 0.5}
     sieve = Sieve([Triple("a red house by the sea", "it stands there")], settings)
