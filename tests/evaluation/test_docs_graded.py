@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from cli.errors import UserError
 from corpora.docstrings import read_docstrings
 from evaluation.scoring import Options, score
 from evaluation.tasks.docs import package_tasks
 from evaluation.tasks.docs_documents import Document, Sizes, select
-from evaluation.tasks.docs_graded import graded, shortened, similarity, summarization
+from evaluation.tasks.docs_graded import graded
 from evaluation.tasks.mteb_task import mteb_task
-from evaluation.tasks.task_data import TYPES, texts_of_task
+from evaluation.tasks.task_data import TYPES
 
 SIZES = Sizes(documents=120, queries=50, classes=5, summarized=12)
 
@@ -71,15 +70,6 @@ def test_a_body_is_summed_up_better_or_worse(tasks: dict, documents: list) -> No
         assert len(set(machine)) == len(machine)
 
 
-def test_new_texts_are_the_shortened_summaries_alone(tasks: dict) -> None:
-    def texts(*kinds: str) -> set[str]:
-        return {text for kind in kinds for _, text in texts_of_task(tasks[kind])}
-
-    assert texts("STS") <= texts(*TYPES[:5])
-    machine = tasks["Summarization"].content["test"]["machine_summaries"]
-    assert texts("Summarization") - texts(*TYPES[:5]) == {summaries[1] for summaries in machine}
-
-
 def test_mteb_scores_what_the_vectors_say(tasks: dict, candidate, bag) -> None:
     class Untied(bag):
         """With a little of each text's own noise: equal cosines would be ranked by their rounding."""
@@ -111,14 +101,6 @@ def test_mteb_scores_what_the_vectors_say(tasks: dict, candidate, bag) -> None:
     assert all(0.1 < value < 0.95 for value in found.values())  # words that both share tell something, not all
 
 
-def test_a_package_without_relatives_is_refused() -> None:
-    apart = [Document(str(k), f"p.s{k}.m", f"p.s{k}", f"summary {k}", f"body {k}") for k in range(9)]
-    with pytest.raises(UserError, match="no docstring with others of its module"):
-        similarity(apart, apart, SIZES)
-    with pytest.raises(UserError, match=r"Raise benchmark\.documents"):
-        summarization(apart, SIZES)
-
-
 def test_no_subpackage_no_grade() -> None:
     """A docstring of a subpackage that is too small for a class stands in another one than all classes."""
     made = [Document(str(k), f"p.s.m{k // 3}", "p.s", f"summary {k}", f"body {k}") for k in range(6)]
@@ -128,8 +110,3 @@ def test_no_subpackage_no_grade() -> None:
     for own, others in found:
         assert {o.key for g, o in others if g == 0} == {"odd"}
         assert {o.key for g, o in others if g == 2} == {d.key for d in made if d.module == own.module} - {own.key}
-
-
-def test_half_of_the_words() -> None:
-    assert shortened("Compute the mean of it.") == "Compute the"
-    assert shortened("Two words") == "Two"

@@ -1,17 +1,20 @@
-"""The docs benchmark: what its tasks hold, and that nothing but the texts decides it."""
+"""The docs benchmark: what its tasks hold, that nothing but the texts decides it, and how it is kept."""
 
 import random
+from dataclasses import replace
 
 import pytest
+from datasets import Dataset
 
 from cli.compose import composed
-from cli.errors import UserError
 from corpora.docstrings import read_docstrings
 from corpora.near_copies import distinct
-from evaluation.tasks.docs import neighbours, package_tasks
+from evaluation.tasks import docs
+from evaluation.tasks.docs import cached, package_tasks
 from evaluation.tasks.docs_documents import Sizes, cut, select
 from evaluation.tasks.docs_graded import shortened, similarity, summarization
-from evaluation.tasks.task_data import texts_of_task
+from evaluation.tasks.mteb_task import listed
+from evaluation.tasks.task_data import TaskData, texts_of_task
 
 SIZES = Sizes(documents=120, queries=50, classes=5)
 PACKAGES = composed("evaluate", ["benchmark=docs"]).benchmark.packages
@@ -114,27 +117,36 @@ def test_every_held_out_package_gives_full_corpora_four_classes_and_relatives(pa
     assert len(summarization(found[: sizes.queries], sizes)["test"]["text"]) >= 40
 
 
-def test_nearest_module_first(documents: list) -> None:
-    own = documents[0]
-    order = neighbours(own, documents)
-    shared = [d.module == own.module for d in order]
-    assert shared == sorted(shared, reverse=True)
-    assert own not in order
-
-
 def test_cut_keeps_whole_words() -> None:
     assert cut("one two three", 8) == "one two"
     assert cut("one two", 7) == "one two"
 
 
-def test_the_content_decides_the_sha(tasks: dict, documents: list) -> None:
-    again = {t.type: t for t in package_tasks("networkx", "elsewhere", documents, SIZES)}
-    fewer = {t.type: t for t in package_tasks("networkx", "here", documents[:-1], SIZES)}
-    for kind, task in tasks.items():
-        assert again[kind].sha256 == task.sha256
-    assert fewer["Retrieval"].sha256 != tasks["Retrieval"].sha256
+TASK = TaskData(
+    "A",
+    "Retrieval",
+    "ndcg_at_10",
+    "here",
+    {"corpus": {"d1": {}, "d0": {}}},
+    prompt={"query": "Find"},
+    settings={"n": 2},
+)
 
 
-def test_too_little_text_is_refused(docstrings: list) -> None:
-    with pytest.raises(UserError, match="fewer than two subpackages"):
-        select(docstrings[:30], SIZES)
+def test_tasks_are_built_once_for_a_key_and_the_code(tmp_path, monkeypatch):
+    assert cached(["numpy", "2.0"], tmp_path, lambda: [TASK]) == [TASK]
+    (again,) = cached(["numpy", "2.0"], tmp_path, list)
+    assert (again, again.sha256, list(again.content["corpus"])) == (TASK, TASK.sha256, ["d1", "d0"])
+    assert cached(["numpy", "2.1"], tmp_path, lambda: [replace(TASK, name="C")])[0].name == "C"
+    monkeypatch.setattr(docs, "CODE", (tmp_path,))
+    assert cached(["numpy", "2.0"], tmp_path, list) == []
+
+
+def test_a_column_is_a_list_with_the_same_values():
+    columns = {"text": ["a", "b", "c"], "label": [2, 0, 1]}
+    column, usual = listed().from_dict(columns), Dataset.from_dict(columns)
+    assert column["label"] == [2, 0, 1]
+    assert type(column["label"]) is list
+    assert [column[i] for i in range(3)] == list(column) == list(usual)
+    assert column[1:] == usual[1:]
+    assert column.select([2, 0])[:] == usual.select([2, 0])[:]

@@ -7,7 +7,6 @@ import signal
 import numpy as np
 import pytest
 
-from cli.errors import UserError
 from evaluation.embeddings import Embeddings, EmbeddingStore, keys_of
 from evaluation.instructions import Instructions, read_instructions
 from evaluation.mteb_encoder import MtebEncoder, model_meta
@@ -110,18 +109,6 @@ def test_a_killed_process_loses_nothing_that_was_made_safe(tmp_path) -> None:
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     again = start("-c", KILLED, str(tmp_path), "99")
     assert again.stdout.split() == ["6", "True"], again.stderr
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_nan_names_the_text(bag, bad: float) -> None:
-    class Broken(bag):
-        def encode(self, texts, instruction="", progress=None):
-            rows = super().encode(texts)
-            rows[[text == "pear" for text in texts]] = bad
-            return rows
-
-    with pytest.raises(UserError, match=r"for 1 of 2 texts, the first is 'pear'"):
-        Embeddings.of(Broken()).embed(["apple", "apple", "apple", "pear"])
 
 
 @pytest.mark.parametrize("batches", [[], [[]], [["a"]], [['q"uote', "ü\n"], [], ["b", "c"]]], ids=str)

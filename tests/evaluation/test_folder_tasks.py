@@ -51,6 +51,7 @@ BROKEN = [
     ("Asked/qrels/test.tsv", "q0 d0 1\n", "line 1: needs query-id, corpus-id"),
     ("Asked/qrels/test.tsv", "q0\td0\t0\n", "no relevant document"),
     ("Summaries/test.jsonl", UNEQUAL, "equal length"),
+    ("Summaries/test.jsonl", UNEQUAL.replace("[1, 2]", "[1]"), "no record whose relevance varies"),
     ("Asked/task.json", '{"name": "Asked", "type": "Retreival"}', "no type 'Retreival'. Nearest: Retrieval"),
     ("Asked/task.json", '{"type": "Retrieval"}', "the key 'name' is missing"),
     ("Asked/task.json", "{\n{", "task.json, line 2: not valid JSON"),

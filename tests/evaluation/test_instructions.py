@@ -43,17 +43,6 @@ def test_own_entry_then_type_then_default(tmp_path: Path) -> None:
     assert of("Other", "Retrieval", "query") == "d"
 
 
-def test_another_table_has_another_label(tmp_path: Path) -> None:
-    labels = set()
-    for sentence in ("one", "two"):
-        path = tmp_path / f"{sentence}.yaml"
-        path.write_text(f"default: {sentence}\ntypes: {{}}\ntasks: {{}}\n")
-        labels.add(read_instructions("table", path).label)
-    labels |= {read_instructions("none").label, read_instructions("mteb").label}
-    assert len(labels) == 4
-    assert "" in labels
-
-
 def test_a_malformed_table_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "table.yaml"
     path.write_text("default: d\ntypes: {STS: {qeury: x}}\ntasks: {}\n")

@@ -149,11 +149,6 @@ def test_a_hub_that_cannot_be_reached_is_one_line(tasks: list, candidate, monkey
         score(candidate(), tasks[:1], Options())
 
 
-def test_the_settings_of_a_task_are_part_of_its_content(folder: Path) -> None:
-    (data,) = folder_tasks(folder, ["Graded"])
-    assert replace(data, settings={"max_score": 9}).sha256 != data.sha256
-
-
 def test_what_is_not_finite_names_run_and_text_before_mteb_computes(tasks: list, candidate, bag, folder) -> None:
     third = folder_tasks(folder, ["Asked"])[0].content["corpus"]["d2"]["text"]
 
