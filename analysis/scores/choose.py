@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 import pandas as pd
 
 from analysis.manifests.designs import UNTRAINED, Design
-from analysis.names import listed, suggest
+from analysis.names import by_number, listed, suggest
 from analysis.scores.labels import config_order, names_of
 from analysis.scores.long_table import Scores
 from analysis.settings import Settings
@@ -32,6 +32,28 @@ def renamed(scores: Scores, names: dict[str, str]) -> Scores:
         raise UserError("rename= gives two designs one name. Give each its own.")
     designs = {new[label]: replace(design, own_name=label) for label, design in scores.designs.items()}
     return replace(scores, frame=scores.frame.assign(design=scores.frame["design"].map(new)), designs=designs)
+
+
+def of_seeds(scores: Scores, settings: Settings) -> Scores:
+    """Return the scores of `seeds=` alone. A design that has none of them is left out, which a note says where
+    `models=` does not say which are wanted. Raises UserError for a seed that no score has."""
+    wanted, there = settings.seeds, set(scores.frame["seed"])
+    absent = [seed for seed in wanted if seed not in there]
+    if absent:
+        state = f"have {listed(by_number(there - {''}))}" if there - {""} else "name no seeds"
+        raise UserError(f"seeds= names {listed(absent)}, which no score has. The scores {state}.")
+    if not wanted:
+        return scores
+    frame = scores.frame[scores.frame["seed"].isin(wanted)]
+    kept, gone = dict[str, Design](), list[str]()
+    for label, design in scores.designs.items():
+        if label in set(frame["design"]):
+            kept[label] = replace(design, runs=tuple(run for run in design.runs if run.seed in wanted))
+        elif design.trained:
+            gone.append(label)
+    note = f"Left out, since they have no score with a seed of seeds=: {listed(gone)}."
+    notes = (note, *scores.notes) if gone and not settings.models else scores.notes
+    return replace(scores, frame=frame, designs=kept, notes=notes)
 
 
 def choose(scores: Scores, settings: Settings, fewest: int = 2) -> list[str]:

@@ -71,8 +71,7 @@ def _long(path: Path, cells: pd.DataFrame, factors: list[str]) -> Source:
         levels = {name: first[name.lower()] for name in factors}
         designs[str(model)] = Design(str(model), trained=first.get("training") != BEFORE, factors=levels)
     scores = _numbers(cells["score"], cells["task"], cells["source"], "remove the line")
-    frame = table(cells.assign(score=scores))
-    return Source(path, frame, designs, chosen_by=tuple(name for name in ("split", "subsets") if frame[name].any()))
+    return Source(path, table(cells.assign(score=scores)), designs)
 
 
 def _wide(path: Path, cells: pd.DataFrame, own_types: dict[str, str]) -> Source:

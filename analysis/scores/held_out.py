@@ -28,8 +28,6 @@ def read_held_out(path: Path, settings: Settings) -> Source:
     run, file, model = read_manifest(path / "manifest.json"), path / HELD_OUT, "/".join(path.absolute().parts[-3:-1])
     if run.manifest["status"] == RUNNING:
         return Source(path, table([]), {}, notes=(f"Left out, since the run was not finished: {path}.",))
-    if settings.seeds and run.seed not in settings.seeds:
-        return Source(path, table([]), {}, other_seeds={model: {run.seed}})
     if not file.is_file() or of_file(file) != run.manifest.get("files", {}).get(HELD_OUT):
         raise UserError(f"{file} is not the file that the run wrote. Delete the run folder and train it again.")
     documents = pd.read_csv(file, dtype={"document": str}, float_precision="round_trip")

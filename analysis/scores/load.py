@@ -1,12 +1,11 @@
 """All sources that `scores=` names -> one long table."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from analysis.names import by_number, listed, suggest
-from analysis.scores.choose import renamed
+from analysis.names import listed, suggest
+from analysis.scores.choose import of_seeds, renamed
 from analysis.scores.csv_table import read_csv
 from analysis.scores.definitions import Benchmark, benchmark_of
 from analysis.scores.held_out import is_run_of_documents, read_held_out
@@ -21,20 +20,17 @@ from cli.errors import UserError
 def load(settings: Settings) -> Scores:
     """Return the scores of all sources, of the benchmark's tasks and the seeds asked for, as one table.
 
-    Raises UserError for a source that cannot be read, a seed that no score has, and a word that chooses nothing.
+    Raises UserError for a source that cannot be read, and for a seed that no score has.
     """
     benchmark = benchmark_of(settings.benchmark) if settings.benchmark else None
     own_types = read_types(settings.task_types) if settings.task_types else {}
     sources = [_read(path, settings, own_types, benchmark) for path in settings.scores]
-    _check_seeds(sources, settings.seeds)
-    _check_words(sources, settings)
     sources = [_within(source, benchmark) for source in sources] if benchmark else sources
     if all(source.frame.empty for source in sources):
         raise UserError("No score is left of these sources. Change scores= or benchmark=.")
     scores = join([on_one_scale(source, settings.scale) for source in sources], own_types)
     _check_factors(settings.factors, scores)
-    note = _without_seeds(sources, settings)
-    return renamed(replace(scores, notes=(*note, *scores.notes)), settings.rename)
+    return renamed(of_seeds(scores, settings), settings.rename)
 
 
 def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: Benchmark | None) -> Source:
@@ -44,62 +40,23 @@ def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: 
         return read_results(path, settings, benchmark)
     beside = path.parent / "tasks.json"
     types = read_types(beside) if beside.is_file() else {}
-    source = _of_words(_of_seeds(read_csv(path, types | own_types, settings.factors), settings.seeds), settings)
-    return source.changed(types=types)
-
-
-def _of_seeds(source: Source, wanted: Sequence[str]) -> Source:
-    """Return the source with the rows of the seeds `wanted` alone and the designs that have any; () keeps all."""
-    if not wanted:
-        return source
-    kept = source.frame[source.frame["seed"].isin(wanted)]
-    gone = source.frame.drop(kept.index)
-    designs = {model: design for model, design in source.designs.items() if model in set(kept["model"])}
-    other_seeds = {str(model): set(seeds) for model, seeds in gone.groupby("model", sort=False)["seed"]}
-    return source.changed(frame=kept, designs=designs, other_seeds=other_seeds)
+    return _of_words(read_csv(path, types | own_types, settings.factors), settings).changed(types=types)
 
 
 def _of_words(source: Source, settings: Settings) -> Source:
-    """Return the source with the scores of `split=` and `subsets=` alone, where its columns say what a score is of."""
+    """Return the scores of a csv that are of `split=` and `subsets=`, by its columns of that name."""
     frame = source.frame
     for key, globs in (("split", [settings.split] if settings.split else []), ("subsets", settings.subsets)):
-        if globs and key in source.chosen_by:
+        if globs and not source.frame[key].any():
+            mend = f"Leave it out, or write a column {key} into the csv."
+            raise UserError(f"{key}= has no effect, for {source.path.name} names no {key}. {mend}")
+        if globs:
             fits = [all(any(fnmatchcase(n, g) for g in globs) for n in names.split(";")) for names in frame[key]]
             frame = frame[fits]
-    if frame.empty and len(source.frame):
-        have = "; ".join(f"{key} {listed(source.frame[key].unique(), 8)}" for key in source.chosen_by)
+    if frame.empty:
+        have = "; ".join(f"{key} {listed(source.frame[key].unique(), 8)}" for key in ("split", "subsets"))
         raise UserError(f"{source.path}: no score is of split= and subsets=. It has {have}. Change that.")
     return source.changed(frame=frame)
-
-
-def _check_seeds(sources: Sequence[Source], wanted: Sequence[str]) -> None:
-    """Raise UserError for a seed of `wanted` that no score has; it names the seeds that are there."""
-    seeds = {seed for source in sources for seed in source.frame["seed"]}
-    absent = [seed for seed in wanted if seed not in seeds]
-    if absent:
-        others = (seeds for source in sources for seeds in source.other_seeds.values())
-        known = seeds.union(*others) - {""}
-        state = f"have {listed(by_number(known))}" if known else "name no seeds"
-        raise UserError(f"seeds= names {listed(absent)}, which no score has. The scores {state}.")
-
-
-def _without_seeds(sources: Sequence[Source], settings: Settings) -> tuple[str, ...]:
-    """Return a note on designs that have none of the seeds asked for, where `models=` does not say which are wanted."""
-    kept = {model for source in sources for model in source.designs}
-    gone = [model for source in sources for model in source.other_seeds if model not in kept]
-    gone = [model for model in gone if not model.endswith("-untrained")]
-    names = [name.partition("__")[2] or name for name in gone]
-    said = f"Left out, since they have no score with a seed of seeds=: {listed(names)}."
-    return (said,) if names and not settings.models else ()
-
-
-def _check_words(sources: Sequence[Source], settings: Settings) -> None:
-    """Raise UserError for a word of which no source has anything to choose by."""
-    for key in ("split", "subsets", "revision"):
-        if getattr(settings, key) and not any(key in source.chosen_by for source in sources):
-            where = listed([source.path.name for source in sources], 3)
-            mend = f"Leave it out, or write a column {key} into a long csv."
-            raise UserError(f"{key}= has no effect, for {where} names no {key}. {mend}")
 
 
 def _within(source: Source, benchmark: Benchmark) -> Source:

@@ -40,17 +40,14 @@ def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = N
     roots = _results_roots(path)
     found = [folder for root in roots for folder in _score_folders(root)]
     models: dict[str, list[_Folder]] = defaultdict(list)
-    other_seeds: dict[str, set[str]] = defaultdict(set)
     halves = []
     for folder in found:
-        if settings.seeds and folder.seed not in settings.seeds:
-            other_seeds[folder.model].add(folder.seed)
-        elif folder.run and folder.run.manifest["status"] == RUNNING:
-            halves.append(str(folder.path))
-        else:
+        if not folder.run or folder.run.manifest["status"] != RUNNING:
             models[folder.model].append(folder)
+        elif not settings.seeds or folder.seed in settings.seeds:
+            halves.append(str(folder.path))
     left_out = [f"Left out, since the run was not finished: {', '.join(halves)}."] if halves else []
-    if not models and not other_seeds:
+    if not models:
         expected = "Expected results/<model>/<revision>/<task>.json; run evaluate.py or mteb first."
         raise UserError(f"No scores below {path}. {' '.join(left_out) or expected}")
     kept = {model: _one_folder_per_seed(model, folders, settings.revision) for model, folders in models.items()}
@@ -59,8 +56,7 @@ def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = N
     beside = dict.fromkeys([path, *(place for root in roots for place in (root.parent, root))])
     files = [folder / "tasks.json" for folder in beside if (folder / "tasks.json").is_file()]
     types = {task: kind for file in files for task, kind in read_types(file).items()}
-    parts = ("split", "subsets", "revision")
-    return Source(path, table(rows), designs, types, tuple(left_out), dict(other_seeds), parts)
+    return Source(path, table(rows), designs, types, tuple(left_out))
 
 
 def _results_roots(path: Path) -> list[Path]:

@@ -21,8 +21,6 @@ class Source:
     designs: dict[str, Design]
     types: dict[str, str] = field(default_factory=dict)  # task -> type, from a tasks.json
     notes: tuple[str, ...] = ()
-    other_seeds: dict[str, set[str]] = field(default_factory=dict)  # model -> its seeds that `seeds=` leaves out
-    chosen_by: tuple[str, ...] = ()  # of split, subsets and revision those that its scores can be chosen by
 
     def changed(self, *notes: str, **parts: Any) -> "Source":
         """Return the source with other parts and further notes."""

@@ -185,7 +185,7 @@ def test_columns_of_a_csv_choose_splits_and_subsets(run):
         run(PARTS)
 
 
-@pytest.mark.parametrize("word", ["split=dev", "subsets=[en,d*]", "revision=abc"])
+@pytest.mark.parametrize("word", ["split=dev", "subsets=[en,d*]"])
 def test_a_word_that_a_csv_can_choose_nothing_by_is_refused(run, word):
     with pytest.raises(UserError, match=rf"^{word.partition('=')[0]}= has no effect, for scores.csv names no"):
         run(WIDE, word)
