@@ -119,18 +119,14 @@ def _scoring(cells: dict[str, Design]) -> list[str]:
     tasks = [key for key in keys if key.startswith("evaluation.inputs.")]
     alike = f"{len(tasks) - len(set(tasks) & set(differing))} of {len(tasks)} (task, split) pairs"
     first = f"All {len(those)} scored cells were given identical inputs in {alike}."
-    rest = [label for label in cells if label not in scored]
-    unscored = [f"Not scored: {listed(rest, 10)}."] if rest else []
-    return [first, *(f"Differs: {described(key, values_of(key, those))}." for key in differing), *unscored]
+    return [first, *(f"Differs: {described(key, values_of(key, those))}." for key in differing)]
 
 
 def _code(cells: dict[str, Design]) -> list[str]:
-    """Show commits and dirty flags; compared is the digest of all sources."""
+    """Show commits and dirty flags; compared is the digest of all sources, among the keys above."""
     commits: dict[str, dict[str, None]] = {}
     for label, code in ((label, run.manifest.get("code")) for label, cell in cells.items() for run in cell.runs):
         if code:
             word = f"{str(code.get('commit'))[:12]}{' with uncommitted changes' if code.get('dirty') else ''}"
             commits.setdefault(word, {})[label] = None
-    lines = [f"{word}: {listed(units, 10)}." for word, units in commits.items()]
-    sources = values_of("code.sha256", cells)
-    return [*lines, "All have the same sources." if len(sources) < 2 else described("code.sha256", sources) + "."]
+    return [f"{word}: {listed(units, 10)}." for word, units in commits.items()]
