@@ -28,7 +28,7 @@ from evaluation.candidates import Candidate, Config, candidates, configured
 from evaluation.instructions import MODES, read_instructions
 from evaluation.overlap import overlap_notes
 from evaluation.readings import check_readings, read_by, share_starts
-from evaluation.report import score_table, task_notes
+from evaluation.report import score_table
 from evaluation.results import nothing_left
 from evaluation.scoring import Options, Outcome, score
 
@@ -172,7 +172,7 @@ def run(cfg: Config) -> list[Outcome]:
     for place in dict.fromkeys(outcome.folder.parents[2] for outcome in outcomes):
         print(f"Scores: {place / 'results'}. Compare them: python -m analysis scores={place}{uncontrolled}")
     over = overlap_notes([(o.title, o.overlap, o.unmeasured) for o in outcomes], cfg["overlap"])
-    for note in (*task_notes(tasks), *over, *_uninstructed(encoders)):
+    for note in (*over, *_uninstructed(encoders)):
         print(f"Note: {note}")
     return outcomes
 

@@ -1,6 +1,5 @@
 """`foreign=`: a model of sentence-transformers scored as it stands, a row beside ours that no manifest controls."""
 
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from mteb.models.sentence_transformer_wrapper import SentenceTransformerEncoderW
 
 from cli.errors import UserError
 from cli.quiet import quiet
-from encoders.backbone import model_path
 from encoders.precision import best_device
 from evaluation import results
 from evaluation.candidates import Config
@@ -22,15 +20,14 @@ from records.fingerprint import of_tensors, of_value
 def score_foreign(cfg: Config, tasks: list[Any]) -> Outcome:
     """Score the model that `foreign` names, leaving out tasks that the same weights have finished before.
 
-    It is a hub name or the folder of a model of sentence-transformers, of a plain one (whose mean sentence-transformers
-    pools) or of a PEFT adapter, which names its base. No run/manifest.json is written: nothing shows how it was made.
-    Raises `UserError` where the model cannot be loaded.
+    It is a hub name or the folder of a model of sentence-transformers, or of a plain one, whose mean
+    sentence-transformers pools. No run/manifest.json is written: nothing shows how it was made. Raises `UserError`
+    where the model cannot be loaded.
     """
     adapter = ForeignEncoder(cfg["foreign"], cfg["model"]["trust_remote_code"], cfg["accelerator"])
     place, meta = Path(cfg["results"] or Path(cfg["runs_dir"]) / cfg["study"] / "scores"), adapter.mteb_model_meta
     folder = place / "results" / meta.model_name_as_path() / str(meta.revision)
     outcome, started = Outcome(f"{meta.name} (no manifest)", folder), time.perf_counter()
-    results.drop_cut_settings(folder)
     for task in tasks:
         for part in [*results.parts(task), task]:
             if not results.finished(folder, part):
@@ -49,12 +46,9 @@ class ForeignEncoder(SentenceTransformerEncoderWrapper):
     """
 
     def __init__(self, name: str, trusted: bool, accelerator: str) -> None:
-        base = _base(name)
         try:
             with quiet():
-                super().__init__(base, device=str(best_device(accelerator)), trust_remote_code=trusted)
-                if base != name:
-                    self.model.load_adapter(name)
+                super().__init__(name, device=str(best_device(accelerator)), trust_remote_code=trusted)
         except (OSError, ValueError, ImportError) as error:
             why = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
             raise UserError(
@@ -80,11 +74,3 @@ class ForeignEncoder(SentenceTransformerEncoderWrapper):
         if not np.isfinite(np.asarray(vectors)).all():
             raise UserError(f"{self.mteb_model_meta.name} gives vectors with NaN. Its scores were not kept.")
         return vectors
-
-
-def _base(name: str) -> str:
-    """The base of an adapter in a folder that PEFT wrote, which has no tokenizer; else the name itself."""
-    settings = Path(name) / "adapter_config.json"
-    if not settings.is_file() or (settings.parent / "modules.json").is_file():
-        return name
-    return model_path(json.loads(settings.read_text(encoding="utf-8"))["base_model_name_or_path"])

@@ -187,8 +187,7 @@ def pooler_config(name: str, config: Config) -> Config:
     match = LAYER.fullmatch(name)
     kind = "layer" if match else "moee" if MOEE.fullmatch(name) else name
     file = CONF / "pooler" / f"{kind}.yaml"
-    tokens = {"pool_bos": True, **config["token_choice"]}  # runs made before there was the key pooled BOS
-    whole = OmegaConf.create({**config, "token_choice": tokens, "pooler": OmegaConf.load(file)})
+    whole = OmegaConf.create({**config, "pooler": OmegaConf.load(file)})
     pooler: Config = OmegaConf.to_container(whole.pooler, resolve=True)  # type: ignore[assignment]
     if kind == "moee":
         return _moee_pooler(name, pooler)

@@ -118,18 +118,6 @@ def describe_tasks(results: Path, tasks: Iterable[Any]) -> None:
         write_json(path, dict(sorted(known.items())))
 
 
-def drop_cut_settings(folder: Path) -> None:
-    """Remove mteb's run_settings.jsonl where a kill left a line half-written; mteb would stumble over it."""
-    path = folder / "run_settings.jsonl"
-    if path.is_file():
-        with alone_in(folder, wait=True):  # another command may be adding its own line
-            try:
-                for line in path.read_text(encoding="utf-8").splitlines():
-                    json.loads(line)
-            except ValueError:
-                path.unlink()
-
-
 def _read(path: Path) -> dict[str, Any] | None:
     """The TaskResult in `path`; None where it is no whole one."""
     result = read_object(path)

@@ -117,7 +117,6 @@ class Scoring:
         self.predictions = (
             candidate.results / "predictions" / meta.model_name_as_path() / revision if options.predictions else None
         )
-        results.drop_cut_settings(self.folder)
         self.overlap = overlap_of(candidate, options.overlap)
         before = results.written_record(self.folder)
         self.record: dict[str, Any] = {

@@ -1,11 +1,8 @@
 """Models of sentence-transformers and PEFT adapters beside ours: scored on the same tasks, by their own vectors."""
 
 import mteb
-import numpy as np
 import pytest
-from peft import LoraConfig, get_peft_model
 from sentence_transformers import SentenceTransformer
-from transformers import AutoModel, AutoTokenizer
 
 from cli.compose import composed, plain
 from cli.errors import UserError
@@ -38,17 +35,6 @@ def main_scores(outcome):
     return {name: score for name, (_, score) in outcome.scores.items()}
 
 
-@pytest.fixture
-def adapter(small_model, tmp_path):
-    """An adapter as PEFT saves it; beside it, in `merged`, its base with the adapter added."""
-    settings = LoraConfig(r=4, target_modules=["q_proj", "v_proj", "up_proj"], init_lora_weights=False)
-    model = get_peft_model(AutoModel.from_pretrained(small_model), settings)
-    model.save_pretrained(tmp_path / "adapter")
-    model.merge_and_unload().save_pretrained(tmp_path / "merged")
-    AutoTokenizer.from_pretrained(small_model).save_pretrained(tmp_path / "merged")
-    return tmp_path / "adapter"
-
-
 def test_they_get_the_scores_of_their_vectors(scored, small_model, tmp_path):
     """sentence-transformers pools the mean of a plain folder, causal, without EOS; so can we."""
     words = ["run=null", f"model.path={small_model}", "pooler=mean", "token_choice.pool_eos=false", "precision=fp32"]
@@ -61,14 +47,6 @@ def test_they_get_the_scores_of_their_vectors(scored, small_model, tmp_path):
         "embedded+token_choice.pool_eos-false/mean-causal-untrained",
         f"{small_model.parent.name}/{small_model.name}",
     }
-
-
-def test_an_adapter_is_read_with_its_base(small_model, adapter, tmp_path):
-    folders = small_model, adapter, tmp_path / "merged"
-    texts = ["the sum of two arrays", "a", "find the words"]
-    base, theirs, merged = (ForeignEncoder(str(folder), False, "cpu").model.encode(texts) for folder in folders)
-    np.testing.assert_allclose(theirs, merged, atol=1e-4 * np.abs(merged).max())
-    assert np.abs(theirs - base).max() > 0.01 * np.abs(base).max()
 
 
 @pytest.mark.slow

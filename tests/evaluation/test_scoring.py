@@ -12,7 +12,7 @@ from analysis.scores.mteb_results import read_results
 from analysis.settings import Settings
 from cli.errors import UserError
 from evaluation import scoring
-from evaluation.report import score_table, task_notes
+from evaluation.report import score_table
 from evaluation.results import MANIFEST, written_record
 from evaluation.scoring import Options, Outcome, score
 from evaluation.tasks.folder import folder_tasks
@@ -64,8 +64,6 @@ def test_a_finished_task_is_not_computed_again(tasks: list, candidate, bag) -> N
 def test_a_half_written_file_is_computed_again(tasks: list, candidate) -> None:
     first = score(candidate(), tasks, Options())
     (first.folder / "Graded.json").write_text('{"task_name": "Graded", "scor')
-    with (first.folder / "run_settings.jsonl").open("a") as settings:
-        settings.write('{"task": "Gra')
     second = score(candidate(), tasks, Options())
     assert second.computed == 1
     assert second.scores == first.scores
@@ -230,13 +228,3 @@ def test_each_task_counts_once_in_its_type_and_each_type_once_in_the_mean() -> N
     head, row = score_table([outcome]).splitlines()
     assert " ".join(head.split()) == "mean main score Retrieval (2) STS (1) mean of types"
     assert row.split() == ["x", "0.3000", "0.9000", "0.6000"]
-
-
-def test_what_scores_are_of_is_said() -> None:
-    import mteb
-
-    tasks = {task.metadata.name: task for task in mteb.get_benchmark("MTEB(eng, v1)").tasks}
-    assert task_notes([tasks["SciFact"], tasks["MassiveIntentClassification"], tasks["STS17"]]) == []
-    asked = [tasks["MSMARCO"], mteb.get_task("MTOPIntentClassification")]
-    said = "MSMARCO (dev), MTOPIntentClassification (validation and test, 6 subsets); of several, the mean."
-    assert task_notes(asked) == [f"Not of the split test and one subset alone: {said}"]
