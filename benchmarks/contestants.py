@@ -68,10 +68,10 @@ class OurStep(Step):
         loss = self.setup.work.backward(rows, contrastive_loss(layout, self.config["objective"]), self.number)
         return loss, sum(map(len, rows))
 
-    def work(self, batch: Sequence[Triple]) -> tuple[list[list[int]], list[list[int]]]:
-        """Return the lengths of the texts of every pass, and of those that GradCache spares."""
+    def run_tokens(self, batch: Sequence[Triple]) -> tuple[int, int]:
+        """Return the tokens that are run, padding too, and those that GradCache spares."""
         layout = candidates(batch, None, self.config["objective"]["hard_negatives"])
-        return self.setup.work.work(self.setup.tokenizer.pairs(layout.texts))
+        return self.setup.work.run_tokens(self.setup.tokenizer.pairs(layout.texts))
 
 
 class OurPooler(nn.Module):

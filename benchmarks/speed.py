@@ -28,7 +28,6 @@ from corpora.readers import read_triples
 from corpora.triples import Triple
 from encoders.precision import best_device, resolve_precision
 from training.cost import training_flops
-from training.flops import Work
 
 OWN = {"batch": 64, "rounds": 5, "peer": True, "profile": 12}
 SIDES = {"cpu": 2048, "cuda": 8192}  # of the square matrices that the matrix rate is taken on
@@ -138,9 +137,8 @@ def square_products(config: Config, device: torch.device) -> float:
 
 def flops_a_token(ours: OurStep, config: Config, batch: Batch) -> dict[str, float]:
     """Return the FLOPs of a real token in training and in encoding; GradCache's second pass counts."""
-    run, spared = ours.work(batch)
-    work, flops = Work().plus(run), training_flops(config)
-    return {OURS: flops.of(work, Work().plus(spared)) / work.tokens, ENCODING: flops.forward(work) / work.tokens}
+    (run, spared), flops = ours.run_tokens(batch), training_flops(config)
+    return {OURS: flops.of(run, spared) / run, ENCODING: flops.forward}
 
 
 def report(rates: Rates, flops: Mapping[str, float]) -> str:

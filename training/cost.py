@@ -1,13 +1,16 @@
 """The cost of a run, counted from shapes: floating-point operations, and `check=true`, which reads no weights."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import prod
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils.flop_counter import FlopCounterMode
 
 from encoders.adapter import add_adapter, in_adapter
+from encoders.attention.layout import one_text_each
 from encoders.attention.pattern import pattern_of
 from encoders.attention.switch import set_attention
 from encoders.backbone import empty_backbone
@@ -15,9 +18,9 @@ from encoders.encoder import Encoder
 from encoders.mixse import mixture_of
 from encoders.precision import best_device, resolve_precision
 from encoders.routers import experts_of
-from encoders.tokens import Batch, check_positions
+from encoders.tokens import check_positions
+from poolers.shared.base import TEXT
 from poolers.shared.registry import build_pooler
-from training.flops import Polynomial, Work, flop_counter, polynomials
 from training.objectives.objective import Objective, objective_class
 
 Config = dict[str, Any]
@@ -27,41 +30,54 @@ RATE = {"cuda": 200 * TERA, "cpu": 0.05 * TERA}  # FLOP/s: of a large GPU in bf1
 
 @dataclass(frozen=True)
 class TrainingFlops:
-    """FLOPs of a chunk: forward, and with backward. again: how often GradCache and checkpointing repeat the first."""
+    """FLOPs of a token: forward, and with backward. again: how often GradCache and checkpointing repeat the first."""
 
-    forward: Polynomial
-    both: Polynomial
+    forward: float
+    both: float
     again: int
 
-    def of(self, work: Work, spared: Work | None = None) -> float:
-        """FLOPs of training on `work`; spared: the part of it that GradCache does not run a second time."""
-        return self.both(work) + self.again * self.forward(work) - (self.forward(spared) if spared else 0.0)
+    def of(self, tokens: int, spared: int = 0) -> float:
+        """FLOPs of training on `tokens`, padding as it is run; spared: those that GradCache does not run again."""
+        return (self.both + self.again * self.forward) * tokens - self.forward * spared
 
 
 def training_flops(config: Config) -> TrainingFlops:
-    """Count on a few tokens, as `polynomials` says. The optimiser is not counted."""
-    trainer = config["trainer"]
-    encoder = empty_encoder({**config, "model": {**config["model"], "attn_implementation": "eager"}})
-    forward, both = polynomials(encoder, partial(_count, encoder, cached=config["backbone"]["frozen"]))
-    checkpointed = trainer["gradient_checkpointing"] and not config["backbone"]["frozen"]
-    return TrainingFlops(forward, both, int(trainer["gradcache"]) + int(checkpointed))
+    """Count the products of a text of half `max_length`, which stands for all: attention is a small part of them.
 
-
-def _count(encoder: Encoder, batch: Batch, cached: bool) -> tuple[int, int]:
-    """FLOPs of the forward pass of `batch`, and of forward and backward together.
-
-    cached: whether the backbone's states are read from disk, so that a step costs the head's part alone.
+    A multiplication with its addition is two operations; norms, activations and the optimiser are not counted. The
+    encoder has no memory, and the eager kernel, which computes the same products as any.
     """
-    with flop_counter() as counter:
-        vectors = encoder(batch)
-        forward = counter.get_total_flops()
-        vectors.sum().backward()
-    saved = 0
-    if cached:
+    trainer, frozen, length = config["trainer"], config["backbone"]["frozen"], config["max_length"] // 2
+    encoder = empty_encoder({**config, "model": {**config["model"], "attn_implementation": "eager"}})
+    encoder.eval()  # dropout costs no products, and would draw from the global generator
+    encoder.backbone.bfloat16()  # as many products; without memory, those of experts know no float32
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        encoder.to_empty(device=torch.device("cpu"))
+        batch = one_text_each(torch.full((1, length), TEXT))
+        with flop_counter() as counter:
+            vectors = encoder(batch)
+            forward = counter.get_total_flops()
+            vectors.sum().backward()
         with flop_counter() as backbone, torch.no_grad():
             encoder.run_backbone(batch)
-        saved = backbone.get_total_flops()
-    return forward - saved, counter.get_total_flops() - saved
+    both, cached = counter.get_total_flops(), backbone.get_total_flops() if frozen else 0
+    checkpointed = trainer["gradient_checkpointing"] and not frozen
+    again = int(trainer["gradcache"]) + int(checkpointed)
+    return TrainingFlops((forward - cached) / length, (both - cached) / length, again)
+
+
+def _product(a: Sequence[int], b: Sequence[int], *_: Any, **__: Any) -> int:
+    """FLOPs of [m, k] x [k, n], or of a mixture's: [rows, k] x [experts, k, n], by expert [m, rows] x [rows, n]."""
+    return 2 * prod(a) * b[-1]
+
+
+# on top of what torch's counter knows; addmm_ adds in place to its first argument
+COUNTED = {torch.ops.aten._grouped_mm: _product, torch.ops.aten.addmm_: lambda _, *shapes, **k: _product(*shapes, **k)}
+
+
+def flop_counter() -> FlopCounterMode:
+    """torch's counter, with the products that it does not know."""
+    return FlopCounterMode(display=False, custom_mapping=COUNTED)
 
 
 def empty_encoder(config: Config) -> Encoder:
@@ -115,7 +131,7 @@ def check(config: Config) -> None:
     numbers = ", ".join(f"{key} {n:,}" for key, n in parameters(encoder).items())
     batch, steps, devices = t["global_batch_size"], t["max_steps"], t["devices"] * t["num_nodes"]
     texts = steps * batch * objective.texts_per_example(config["objective"])
-    flops = training_flops(config).of(Work(texts, texts, texts * length, texts * length**2))
+    flops = training_flops(config).of(texts * length)
     rate = RATE.get(device, RATE["cpu"])
     lines = {
         "model": f"{config['model']['path']}, attn={config['attn']['name']}, pooler={config['pooler']['name']}",

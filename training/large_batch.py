@@ -67,17 +67,14 @@ class LargeBatch:
             kept.add(k)
         return kept
 
-    def work(self, rows: Sequence[Tokens]) -> tuple[list[list[int]], list[list[int]]]:
-        """Lengths of the texts of every chunk, as they are run, of all processes; and of those that GradCache spares.
-
-        A padded text is as long as the longest of its chunk.
-        """
+    def run_tokens(self, rows: Sequence[Tokens]) -> tuple[int, int]:
+        """Tokens of all processes, padding as it is run, and how many of them GradCache runs once alone."""
         chunks = self.chunks(rows)
-        lengths = [[len(rows[i]) for i in chunk] for chunk in chunks]
+        sizes = [sum(len(rows[i]) for i in chunk) for chunk in chunks]
         if not is_unpadded(self.encoder.backbone):
-            lengths = [[max(chunk)] * len(chunk) for chunk in lengths]
+            sizes = [len(chunk) * max(len(rows[i]) for i in chunk) for chunk in chunks]
         once: set[int] = set().union(*(self.kept(rows, chunks, r) for r in range(world_size())))
-        return lengths, [chunk for k, chunk in enumerate(lengths) if k in once] if self.plan.gradcache else []
+        return sum(sizes), sum(sizes[k] for k in once) if self.plan.gradcache else 0
 
     def backward(self, rows: Sequence[Tokens], loss_of: Callable[[Tensor], Tensor], step: int) -> Tensor:
         """Add the gradient of `loss_of(vectors)` to the parameters; vectors: [N, E] float32 in the order of `rows`.

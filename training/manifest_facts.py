@@ -130,10 +130,10 @@ def step_facts(module: StepModule) -> Config:
 
 def _counted(module: StepModule) -> Config:
     """FLOPs of the steps; null, and why, where counting fails: what was trained is worth more than its count."""
-    if not module.work_done.chunks:
+    if not module.tokens_run:
         return {"flops": 0}
     try:
-        return {"flops": round(training_flops(module.cfg).of(module.work_done, module.work_spared))}
+        return {"flops": round(training_flops(module.cfg).of(module.tokens_run, module.tokens_spared))}
     except Exception as error:  # an operator without a shape-only form, no memory for the probes, ...
         return {"flops": None, "flops_gap": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}
 

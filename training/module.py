@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict
 from typing import Any, Generic, TypeVar
 
 import pytorch_lightning as pl
@@ -17,14 +16,13 @@ from encoders.precision import best_device
 from encoders.tokens import Tokens
 from training.batches import BatchOrder, roll
 from training.finite import gradient_norm, refuse_step
-from training.flops import Work
 from training.mix_order import MixOrder
 from training.objectives.objective import Objective, Scores
 from training.set_up import shard_base
 
 T = TypeVar("T")
 RECENT = 10  # losses whose mean is the run's final loss
-POSITION = ("batch_order_sha256", "tokens", "seconds", "recent_losses")  # saved with a checkpoint
+POSITION = ("batch_order_sha256", "tokens", "tokens_run", "tokens_spared", "seconds", "recent_losses")  # in checkpoints
 
 
 class Prefetcher(Generic[T]):
@@ -60,7 +58,7 @@ class StepModule(pl.LightningModule):
         self.objective, self.order, self.cfg = objective, order, cfg
         self.batch_order_sha256 = ""
         self.tokens = 0
-        self.work_done, self.work_spared = Work(), Work()
+        self.tokens_run, self.tokens_spared = 0, 0  # with padding; and those that GradCache runs once alone
         self.seconds = 0.0  # inside the steps, those before an interruption too
         self.recent_losses: list[float] = []
         self.before: Scores = {}  # held-out scores of the start
@@ -89,8 +87,8 @@ class StepModule(pl.LightningModule):
         tokens = sum(map(len, rows))
         self.batch_order_sha256 = roll(self.batch_order_sha256, step, examples)
         self.tokens += tokens
-        run, spared = self.objective.work.work(rows)
-        self.work_done, self.work_spared = self.work_done.plus(run), self.work_spared.plus(spared)
+        run, spared = self.objective.work.run_tokens(rows)
+        self.tokens_run, self.tokens_spared = self.tokens_run + run, self.tokens_spared + spared
         self.recent_losses = [*self.recent_losses, loss.item()][-RECENT:]
         taken = time.perf_counter() - start
         self.seconds += taken
@@ -140,14 +138,12 @@ class StepModule(pl.LightningModule):
         checkpoint["state_dict"] = {k: v for k, v in checkpoint["state_dict"].items() if k in trained}
         checkpoint["position"] = {name: getattr(self, name) for name in POSITION}
         checkpoint["counts"] = dict(self.objective.counts)
-        checkpoint["work"] = asdict(self.work_done), asdict(self.work_spared)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Take up the position."""
         for name in POSITION:
             setattr(self, name, checkpoint["position"][name])
         self.objective.counts.update(checkpoint["counts"])
-        self.work_done, self.work_spared = (Work(**work) for work in checkpoint["work"])
 
 
 def decay_steps(cfg: dict[str, Any], steps_per_epoch: int) -> int:
