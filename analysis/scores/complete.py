@@ -45,11 +45,7 @@ def complete(frame: pd.DataFrame, designs: list[str], policy: str) -> Complete:
         raise UserError(f"Only one task is left: {tasks[0]}. A paired test needs two; widen types= or tasks=.")
     if not have.all(axis=None):
         tasks, kept, lost = _without_holes(have, designs, policy)
-        more += lost
-        kinds = dict(zip(frame["task"], frame["type"], strict=True))
-        left = {kinds[task] for task in tasks}
-        gone = list(dict.fromkeys(kinds[task] for task in have if kinds[task] not in left))
-        more += [f"No task of {', '.join(gone)} is left, so it is not compared."] if gone else []
+        more.append(lost)
     dropped = set(designs) - set(kept)
     return Complete(frame[~frame["design"].isin(dropped) & frame["task"].isin(tasks)], kept, tasks, notes + more)
 
@@ -93,14 +89,12 @@ def _has(frame: pd.DataFrame, designs: Sequence[str]) -> pd.DataFrame:
     return have.reindex(index=pd.MultiIndex.from_tuples(units), columns=shown["task"].unique(), fill_value=False)
 
 
-def _without_holes(have: pd.DataFrame, designs: list[str], policy: str) -> tuple[list[str], list[str], list[str]]:
+def _without_holes(have: pd.DataFrame, designs: list[str], policy: str) -> tuple[list[str], list[str], str]:
     """Return the tasks and designs that the policy keeps, and a note on the others."""
     tasks, shared = list(have.columns), list(have.columns[have.all()])
-    lacks = (~have).sum(axis=1)
-    lacking = set(lacks[lacks > 0].index.get_level_values(0))
-    whole = [design for design in designs if design not in lacking]
-    units = [(_unit(*unit), have.columns[~row]) for unit, row in zip(have.index, have.to_numpy(), strict=True)]
-    units = [(name, missing) for name, missing in units if len(missing)]
+    holed = have[~have.all(axis=1)]
+    whole = [design for design in designs if design not in holed.index.get_level_values(0)]
+    units = [(_unit(*unit), have.columns[~row]) for unit, row in zip(holed.index, holed.to_numpy(), strict=True)]
     if policy == "fail":
         first = "; ".join(f"{name} lacks {listed(missing, 4)}" for name, missing in units[:3])
         more = f"; and {len(units) - 3} more runs lack some" if len(units) > 3 else ""
@@ -113,9 +107,9 @@ def _without_holes(have: pd.DataFrame, designs: list[str], policy: str) -> tuple
         raise UserError(f"Too little is left with missing={policy}: {sizes}. Choose with models= or tasks=.")
     who = listed([f"{name} lacks {len(missing)}" for name, missing in units], 6)
     if policy == "drop_models":
-        return tasks, whole, [f"missing=drop_models: {sizes}; the others were dropped ({who})."]
-    gone = [task for task in tasks if task not in shared]
-    return shared, designs, [f"missing=drop_tasks: {sizes}; the others were dropped ({who}): {', '.join(gone)}."]
+        return tasks, whole, f"missing=drop_models: {sizes}; the others were dropped ({who})."
+    gone = ", ".join(task for task in tasks if task not in shared)
+    return shared, designs, f"missing=drop_tasks: {sizes}; the others were dropped ({who}): {gone}."
 
 
 def _unit(design: str, seed: str) -> str:

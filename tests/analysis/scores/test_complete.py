@@ -54,11 +54,6 @@ def test_one_seed_with_a_hole_drops_its_design_or_its_task():
         complete(table, list("abc"), "fail")
 
 
-def test_a_type_that_vanishes_is_said():
-    found = complete(frame(a=ALL, b=["s1", "s2"]), ["a", "b"], "drop_tasks")
-    assert found.notes[-1] == "No task of Retrieval is left, so it is not compared."
-
-
 @pytest.mark.parametrize(
     ("table", "designs", "policy", "message"),
     [
