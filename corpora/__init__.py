@@ -1,4 +1,1 @@
-"""Sources of text: docstrings of installed packages, files of triples, hub data sets.
-
-Used by `training` (pairs, raw text) and by `evaluation` (the docs benchmark); imports only `records`.
-"""
+"""Sources of text: docstrings of installed packages, files of triples, hub data sets. Imports only `records`."""

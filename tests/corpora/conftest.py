@@ -1,23 +1,8 @@
 """Packages written by a test into a folder of its own, installed as pip would leave them."""
 
-from pathlib import Path
-
 import pytest
 
 from corpora import docstrings
-
-
-def install(site: Path, package: str, files: dict[str, str], version: str = "1.0") -> None:
-    """Write a package and the metadata of its distribution. files: path inside the package -> source."""
-    for name, source in files.items():
-        path = site / package / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(source, encoding="utf-8")
-    info = site / f"{package}-{version}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n")
-    (info / "top_level.txt").write_text(package + "\n")
-    (info / "RECORD").write_text("".join(f"{package}/{name},,\n" for name in files))
 
 
 def forget_packages() -> None:
@@ -39,10 +24,19 @@ def site(tmp_path, monkeypatch):
 
 @pytest.fixture
 def install_package(site):
-    """install_package("name", {"module.py": source})."""
+    """install_package("name", {"module.py": source}), with the metadata of its distribution."""
 
     def done(package: str, files: dict[str, str], version: str = "1.0") -> None:
-        install(site, package, files, version)
+        info = site / f"{package}-{version}.dist-info"
+        written = {site / package / name: source for name, source in files.items()}
+        written[info / "METADATA"] = f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n"
+        written |= {
+            info / "top_level.txt": f"{package}\n",
+            info / "RECORD": "".join(f"{package}/{n},,\n" for n in files),
+        }
+        for path, text in written.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
         forget_packages()
 
     return done

@@ -25,14 +25,11 @@ def test_paragraphs_of_any_script_are_text_and_a_lone_symbol_is_none():
     assert split_docstring("打开一个文件。\n\nπ\n\n返回文件对象。") == ("打开一个文件。", "返回文件对象。")
 
 
-def test_doctest_blocks_go_with_their_output():
-    raw = "Add.\n\nBefore.\n\n>>> add(1,\n...     2)\n3\n\nAfter."
-    assert split_docstring(raw) == ("Add.", "Before.\nAfter.")
-
-
-def test_fenced_and_directive_code_goes_and_the_words_after_it_stay():
-    raw = "Add.\n\n```python\nadd(1, 2)\n```\n\n.. code-block:: python\n\n    add(3, 4)\n\nAfter."
-    assert split_docstring(raw) == ("Add.", "After.")
+def test_code_goes_with_its_output_and_the_words_around_it_stay():
+    doctest = "Add.\n\nBefore.\n\n>>> add(1,\n...     2)\n3\n\nAfter."
+    assert split_docstring(doctest) == ("Add.", "Before.\nAfter.")
+    blocks = "Add.\n\n```python\nadd(1, 2)\n```\n\n.. code-block:: python\n\n    add(3, 4)\n\nAfter."
+    assert split_docstring(blocks) == ("Add.", "After.")
 
 
 @pytest.mark.parametrize("signature", ["add(a, b)", "Shelf.add(book, *, at=None) -> int", "add(a,\n    b)"])

@@ -10,37 +10,21 @@ from corpora.docstring_pairs import docstring_triples, docstrings, training_pair
 from corpora.docstrings import package_versions, read_docstrings
 
 SOURCE = '''"""What the module is for."""
-
 raise RuntimeError("a reader that imports would stop here")
-
 
 class Shelf:
     """A shelf of books.
 
     It holds them in order.
     """
-
     def add(self, book):
         """Put a book on the shelf."""
-
         def slot():
             """Find a free slot."""
 
-
-async def fetch():
-    """Fetch a book."""
-
-
 def bare():
     return "not a docstring"
-
-
-if True:
-    def late():
-        """Defined under a condition."""
 '''
-
-
 SIDES = {"packages": ["booksh"], "held_out": ["heldout"], "development": []}
 
 
@@ -48,29 +32,17 @@ def read(packages, tmp_path):
     return read_docstrings(packages, tmp_path / "cache")
 
 
-def test_all_kinds_of_docstrings_are_read_without_importing(install_package, tmp_path):
-    install_package("booksh", {"__init__.py": SOURCE, "inner/deep.py": '"""Deep inside."""'})
+def test_all_kinds_of_docstrings_are_read_without_importing_and_no_tests(install_package, tmp_path):
+    files = {"__init__.py": SOURCE, "inner/deep.py": '"""Deep inside."""', "template.py": "def {{ name }}(): pass"}
+    install_package("booksh", {**files, "tests/test_it.py": '"""A test."""', "test_more.py": '"""A test too."""'})
     found = [(d.module, d.name, d.kind, d.summary, d.body) for d in read(["booksh"], tmp_path)]
     assert found == [
         ("booksh", "", "module", "What the module is for.", ""),
         ("booksh", "Shelf", "class", "A shelf of books.", "It holds them in order."),
         ("booksh", "Shelf.add", "function", "Put a book on the shelf.", ""),
         ("booksh", "Shelf.add.slot", "function", "Find a free slot.", ""),
-        ("booksh", "fetch", "function", "Fetch a book.", ""),
-        ("booksh", "late", "function", "Defined under a condition.", ""),
         ("booksh.inner.deep", "", "module", "Deep inside.", ""),
     ]
-
-
-def test_tests_and_broken_sources_are_left_out(install_package, tmp_path):
-    files = {
-        "__init__.py": '"""Kept."""',
-        "tests/test_it.py": '"""A test."""',
-        "test_more.py": '"""A test too."""',
-        "template.py": "def {{ name }}(): pass",
-    }
-    install_package("booksh", files)
-    assert [d.summary for d in read(["booksh"], tmp_path)] == ["Kept."]
 
 
 def test_a_new_version_is_read_anew_and_an_old_one_from_the_cache(site, install_package, tmp_path):
@@ -82,18 +54,6 @@ def test_a_new_version_is_read_anew_and_an_old_one_from_the_cache(site, install_
     install_package("other", {"__init__.py": ""})
     assert package_versions(["booksh"]) == {"booksh": "1.1"}
     assert [d.summary for d in read(["booksh"], tmp_path)] == ["New words."]
-
-
-def test_a_package_outside_the_list_changes_nothing(install_package, tmp_path):
-    """Also one that says the same words, and one whose name sorts first: only packages of the list are read."""
-    lesson = '"""Count the books on all shelves of a library and return their number as an integer."""'
-    install_package("booksh", {"__init__.py": SOURCE, "count.py": lesson})
-    install_package("heldout", {"__init__.py": '"""Held out."""'})
-    before = training_side(SIDES, str(tmp_path / "one"))
-    install_package("aaa_new", {"__init__.py": SOURCE, "count.py": lesson})
-    after = training_side(SIDES, str(tmp_path / "two"))
-    assert before == after
-    assert "Count the books" in " ".join(d.summary for d in after)
 
 
 def test_a_package_cannot_be_on_both_sides(install_package, tmp_path):
@@ -121,26 +81,16 @@ def test_copies_of_held_out_text_are_taken_out(install_package, tmp_path):
 NESTED = """
 for i in range(3):
     def in_for(): "In for."
-else:
-    def in_for_else(): "In the else of for."
-while False:
-    class InWhile: "In while."
 try:
-    def in_try(): "In try."
+    class InTry: "In try."
 except ValueError:
     def in_except(): "In except."
-else:
-    def in_else(): "In else."
 finally:
-    def in_finally(): "In finally."
-with open("a") as f, open("b") as g:
-    async def in_with():
-        "In with."
+    async def in_finally():
+        "In finally."
         match 1:
             case 1:
                 def in_case(): "In case."
-            case _:
-                def in_default(): "In default."
 """
 
 
@@ -150,7 +100,7 @@ def test_definitions_in_all_kinds_of_statements_are_read_in_their_order(install_
     nodes = sorted((n for n in ast.walk(ast.parse(NESTED)) if isinstance(n, kinds)), key=lambda n: n.lineno)
     found = [(d.name.split(".")[-1], d.summary) for d in read(["nested"], tmp_path)]
     assert found == [(n.name, ast.get_docstring(n)) for n in nodes]
-    assert len(found) == 10
+    assert len(found) == 5
 
 
 LESSON = (

@@ -68,21 +68,6 @@ def test_distinct_leaves_no_two_alike_and_drops_none_without_a_reason(texts):
         assert any(jaccard(texts[i], texts[k]) >= 0.5 for k in kept if k < i)
 
 
-@pytest.mark.parametrize(
-    ("one", "copy", "other"),
-    [
-        ("我们今天去公园散步看花", "我们今天去公园散步看树。", "他昨天在家里读完了一本书"),
-        ("🙂🙂", " 🙂🙂", "🚀"),
-    ],
-)
-def test_copies_in_any_script_are_found_and_other_texts_are_none(one, copy, other):
-    assert distinct([one, copy, other]) == [0, 2]
-
-
-def test_seen_texts_are_left_out():
-    assert distinct(["A, b; c d e f!", "a b c d e f", "g h i j k l"]) == [0, 2]
-
-
 def test_keep_holds_what_add_would_leave_out():
     """Between A and B, and between B and C, but not between A and C: B must be found out by C's side too."""
     a, b, c = "1 2 3 4 5 6 7 8", "2 3 4 5 6 7 8", "3 4 5 6 7 8"
@@ -95,12 +80,8 @@ def test_keep_holds_what_add_would_leave_out():
     assert c in kept
 
 
-@pytest.mark.parametrize("text", ["", "...", "one two"])
-def test_texts_shorter_than_a_shingle_are_compared_whole(text):
-    index = NearCopies()
-    assert index.add(text)
-    assert text in index
-    assert "one two three" not in index
+def test_texts_shorter_than_a_shingle_are_compared_whole():
+    assert distinct(["one two", "One, two!", "one two three", ""]) == [0, 2, 3]
 
 
 CHINESE, THAI = "今天 「去公园」。", "ไปไหน"

@@ -1,17 +1,19 @@
-"""Raw text from files, docstrings and hub data sets: each text once, with its source, or one line of complaint."""
+"""Raw text and hub data sets: each text once, with its source, or one line of complaint."""
 
 import gzip
 import json
+import time
 
 import datasets
 import pytest
+from huggingface_hub import constants
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from corpora import hub
 from corpora.docstring_pairs import training_side
 from corpora.raw_text import read_texts
 from corpora.readers import read_triples
+from corpora.triples import Triple
 
 
 def data(*words):
@@ -43,14 +45,6 @@ def test_a_hub_data_set_from_a_folder_without_its_headings(tmp_path):
     assert [(t.query, t.source) for t in found] == [("A paragraph of the article .", "wikitext")]
 
 
-def test_without_a_hub_one_line_says_so(monkeypatch, tmp_path):
-    monkeypatch.setattr(hub, "hub_reachable", lambda: False)
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
-    with pytest.raises(UserError, match="The hub cannot be reached: connect once") as error:
-        read_texts(data("data=wikitext"), "")
-    assert "\n" not in str(error.value)
-
-
 def test_pairs_are_no_raw_text_and_raw_text_no_pairs(tmp_path):
     with pytest.raises(UserError, match="data=jsonl holds pairs"):
         read_texts(data("data=jsonl", "data.path=x.jsonl"), "")
@@ -69,11 +63,36 @@ def test_docstrings_are_of_the_training_side(tmp_path):
     assert not {t.query for t in found} & {d.text for d in held}
 
 
-@pytest.mark.parametrize(("key", "read"), [("reader", read_triples), ("texts", read_texts)])
-def test_what_a_reader_fails_to_import_is_named(monkeypatch, tmp_path, key, read):
-    """Not that its package has no such module: the module is there."""
-    (tmp_path / "own_readers").mkdir()
-    (tmp_path / "own_readers" / "mine.py").write_text("import a_missing_package\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ModuleNotFoundError, match="a_missing_package"):
-        read({"name": "mine", key: "own_readers.mine.read", "shortest": 1}, "")
+ROWS = [{"query": f"q{i}", "positive": f"p{i}", "negative": f"n{i}", "extra": i} for i in range(5)]
+
+
+@pytest.fixture
+def copy(tmp_path, monkeypatch):
+    """A copy of `data=ir_data` in a folder of files."""
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hf")
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "train.jsonl").write_text("".join(json.dumps(r) + "\n" for r in ROWS))
+    return {**data("data=ir_data"), "path": str(tmp_path / "copy")}
+
+
+def test_triples_of_a_copy_of_a_hub_data_set(copy, tmp_path):
+    triples = [Triple(f"q{i}", f"p{i}", (f"n{i}",), "ir_data") for i in range(5)]
+    assert read_triples(copy, "") == triples
+    with pytest.raises(UserError, match="copy, split dev cannot be read"):
+        read_triples({**copy, "split": "dev"}, "")
+    (tmp_path / "copy" / "train.jsonl").write_text(json.dumps({**ROWS[0], "positive": " "}))
+    with pytest.raises(UserError, match="copy, row 1 has no text as 'positive'"):
+        read_triples(copy, "")
+
+
+def test_without_a_network_the_data_set_and_the_mend_are_named_at_once(monkeypatch, tmp_path):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hf")
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # the discard port: refused
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    naps = []
+    monkeypatch.setattr(time, "sleep", naps.append)  # whatever else this machine does meanwhile
+    with pytest.raises(UserError, match=r"yixuantt/ir_data, .* cannot be read: .*data.path=<folder>"):
+        read_triples(data("data=ir_data"), "")
+    assert sum(naps) < 10, "retries wait ever longer"
+    assert not datasets.config.HF_HUB_OFFLINE
