@@ -32,14 +32,15 @@ class BatchOrder:
         self.sources, self.batch_size, self.seed, self.one_source = sources, batch_size, seed, one_source
         if one_source and len(set(sources)) == 1:
             raise UserError(
-                f"data.one_source=true, but all {len(sources)} examples say the same source ({sources[0]}), so batches "
-                "would mix whatever they come from. Give each record a source (data.columns.source=<column>), name "
-                "a file for each source, or set data.one_source=false."
+                f"data.one_source=true, but all {len(sources)} examples say the same source ({sources[0]}). Give each "
+                "record a source (data.columns.source=<column>), or set data.one_source=false."
             )
         if not len(self.epoch(0)):
             of = "any one source" if one_source else "the data" if stream == "data" else stream
-            count = f"({len(sources)} examples in all)"
-            raise UserError(f"trainer.global_batch_size={batch_size} is more than {of} holds {count}. Lower it.")
+            raise UserError(
+                f"trainer.global_batch_size={batch_size} is more than {of} holds ({len(sources)} examples in all). "
+                "Lower it."
+            )
 
     @lru_cache(maxsize=2)  # noqa: B019  (one order lives as long as its run)
     def epoch(self, number: int) -> np.ndarray:
@@ -90,10 +91,7 @@ class PackedBatches:
         self.tokens_an_epoch = sum(map(len, self.documents))
         self.steps_an_epoch = self.tokens_an_epoch // (batch * length)
         if not self.steps_an_epoch:
-            raise UserError(
-                f"The text has {self.tokens_an_epoch:,} tokens, and a step takes objective.batch={batch} sequences of "
-                f"objective.sequence_length={length}. Lower one of them."
-            )
+            raise UserError(f"The text has {self.tokens_an_epoch:,} tokens; a step takes {batch * length:,}.")
 
     @lru_cache(maxsize=1)  # noqa: B019  (one object a run)
     def epoch(self, number: int) -> Tensor:
@@ -126,8 +124,5 @@ def blocks(texts: Sequence[str], tokenizer: TextTokenizer) -> list[Tokens]:
     length = tokenizer.max_length
     whole = range(0, len(ids) - length + 1, length)
     if not whole:
-        raise UserError(
-            f"objective.packed=true needs {length} tokens for a block, and the texts have {len(ids):,}. "
-            "Lower max_length, give more text, or set objective.packed=false."
-        )
+        raise UserError(f"objective.packed=true needs {length} tokens for a block, and the texts have {len(ids):,}.")
     return [Tokens(ids[i : i + length].tolist(), roles[i : i + length].tolist()) for i in whole]

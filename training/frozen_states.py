@@ -9,41 +9,26 @@ from rich.progress import Progress
 from cli.errors import UserError
 from encoders.frozen.cached_encoder import CachedEncoder, compute_states
 from encoders.frozen.state_cache import text_key
-from poolers.shared.registry import pooler_class, pooler_names, reads_padding
+from poolers.shared.registry import pooler_class, reads_padding
 from training.module import StepModule
 
 Config = dict[str, Any]
 
 
 def check_frozen(config: Config) -> None:
-    """Refuse a frozen run without a head to train, and one of several processes."""
-    name = config["pooler"]["name"]  # check_pooler has found it
-    trained = [pooler for pooler in pooler_names() if pooler_class(pooler).needs_training]
-    if name not in trained:
-        raise UserError(
-            f"backbone.frozen=true with pooler={name} leaves nothing to train: by its class {name} has no parameters. "
-            f"Poolers that train: {', '.join(trained)}."
-        )
-    if config["pooler"].get("trainable") is False:
-        raise UserError(
-            "backbone.frozen=true with pooler.trainable=false leaves nothing to train. Leave one of them out; for an "
-            "untrained score use evaluate.py run=null."
-        )
-    if pooler_class(name).consumes == "routers":
-        raise UserError(
-            f"backbone.frozen=true keeps hidden states alone, and pooler={name} reads routers. "
-            "Set backbone.frozen=false."
-        )
-    if reads_padding(config["pooler"]):
-        raise UserError(
-            f"backbone.frozen=true keeps no states of padding, which pooler={name} reads with last_real=false or "
-            "mask_padding=false. Leave one out."
-        )
-    if config["trainer"]["devices"] * config["trainer"]["num_nodes"] > 1:
-        raise UserError(
-            f"backbone.frozen=true trains in one process, but trainer.devices={config['trainer']['devices']}. "
-            "Set trainer.devices=1: the head alone is quick."
-        )
+    """Refuse a frozen run without a head to train, one of several processes, and a head that reads more than states."""
+    pooler, trainer = config["pooler"], config["trainer"]  # check_pooler has found it
+    kind, fault = pooler_class(pooler["name"]), ""
+    if not kind.needs_training or pooler.get("trainable") is False:
+        fault = f"pooler={pooler['name']} leaves nothing to train"
+    elif kind.consumes == "routers":
+        fault = f"keeps hidden states alone, and pooler={pooler['name']} reads routers"
+    elif reads_padding(pooler):
+        fault = f"keeps no states of padding, which pooler={pooler['name']} reads"
+    elif trainer["devices"] * trainer["num_nodes"] > 1:
+        fault = "trains in one process: the head alone is quick"
+    if fault:
+        raise UserError(f"backbone.frozen=true: {fault}. Leave one of them out.")
 
 
 def fill_states(module: StepModule) -> Config:

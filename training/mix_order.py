@@ -72,11 +72,9 @@ def split(examples: list[Triple], data: Config) -> tuple[list[Triple], list[Trip
     held_out: set[int] = set()
     for key, (count, numbers) in wanted.items():
         if not 0 < count < len(numbers) / 2 and not (count == 0 and "mix" in data):
-            least, most = int("mix" not in data), (len(numbers) - 1) // 2
-            fitting = f"{key}.validation={least}{f' to {most}' if most > least else ''}, or more data"
             raise UserError(
                 f"{key}.validation={count} does not fit {len(numbers)} triples: fewer than half can be kept out of "
-                f"training. Give {fitting if most >= least else 'three or more'}."
+                f"training. Give at most {(len(numbers) - 1) // 2}, or more data."
             )
         stride = len(numbers) // max(1, count)
         held_out |= {numbers[k] for k in range(0, stride * count, stride)}

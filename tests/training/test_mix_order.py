@@ -132,18 +132,10 @@ def test_a_source_of_its_own_batches_in_mixed_batches_is_refused(words):
         check_sizes(composed_mix(words, "data.one_source=false", "data.sources.classes.one_source=true"))
 
 
-@pytest.mark.parametrize(
-    ("there", "count", "mend"),
-    [
-        (10, 5, "Give data.validation=1 to 4, or more data."),
-        (2, 1, "Give three or more."),
-    ],
-)
-def test_a_validation_share_that_does_not_fit_is_told_what_does(there, count, mend):
-    """Each end of the range that is named does fit."""
-    message = rf"^data\.validation={count} does not fit {there} triples: fewer than half can be kept out .* {mend}$"
+@pytest.mark.parametrize(("there", "count"), [(10, 5), (11, 0), (2, 1)])
+def test_a_validation_share_that_does_not_fit_is_refused(there, count):
+    message = rf"data\.validation={count} does not fit {there} triples: .* at most {(there - 1) // 2}, or"
     with pytest.raises(UserError, match=message):
         split(EXAMPLES[:there], {"validation": count})
-    for fits in {1, (there - 1) // 2} - {0} if there > 2 else ():
-        trained, held_out = split(EXAMPLES[:there], {"validation": fits})
-        assert (len(held_out), len(trained)) == (fits, there - fits)
+    trained, held_out = split(EXAMPLES[:10], {"validation": 4})
+    assert (len(held_out), len(trained)) == (4, 6)

@@ -107,7 +107,7 @@ def test_documents_are_held_out_by_hash_whatever_is_trained_on(compose_cell, mon
     assert [t.query for t in held_out] == [text for text in texts if of_percent(text, 20)], "as of objective=clm"
     with pytest.raises(UserError, match=r"objective.domains: no text is of 'torhc'. .*torch"):
         NextToken.split(examples, compose_cell("mean", "causal", *words, "objective.domains=[torhc]"))
-    with pytest.raises(UserError, match="leaves 0 to train on and 0 held out"):
+    with pytest.raises(UserError, match="0 texts to train on and 0 held out"):
         NextToken.split([], both)
 
 
@@ -160,7 +160,7 @@ def test_an_expert_of_a_domain_and_no_step_at_all(compose_cell, headed_model, tm
     [
         ("multilayer", "causal", [], "objective=next_token predicts tokens and pools nothing"),
         ("mean", "bi", [], "attn=bi would show it. Give attn=causal"),
-        ("mean", "causal", ["backbone.frozen=true"], "objective=next_token has none"),
+        ("mean", "causal", ["backbone.frozen=true"], "objective=next_token predicts tokens"),
         ("mean", "causal", ["data=jsonl"], "holds pairs, and this objective reads raw text"),
         ("mean", "causal", ["objective.domains=torch"], "objective.domains=torch must be a list"),
         ("mean", "causal", ["objective.held_out_percent=0"], "held_out_percent=0 must be a whole number"),

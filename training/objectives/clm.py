@@ -155,10 +155,7 @@ class CLM(Pretraining):
         texts, held_out = ([t for t in whole if of_percent(t, percent) == held] for held in (False, True))
         fingerprint = hashlib.sha256("\x1e".join(whole).encode()).hexdigest()
         if not (texts and held_out):
-            raise UserError(
-                f"Of {len(texts) + len(held_out)} docstrings objective.held_out_percent={o['held_out_percent']} leaves "
-                f"{len(texts)} to train on and {len(held_out)} held out. Give more data.packages, or another per cent."
-            )
+            raise UserError(f"{len(texts)} docstrings to train on, {len(held_out)} held out. Give more data.packages.")
         tokenizer = train_bpe(texts, model["vocab_size"], model["architecture"]["max_position_embeddings"])
         plain = {"add_special_tokens": False, "verbose": False}
         documents, unseen = (tokenizer(some, **plain)["input_ids"] for some in (texts, held_out))

@@ -77,10 +77,7 @@ def masking(objective: dict, tokenizer: PreTrainedTokenizerBase, vocabulary: int
     """
     by_mask, by_random = objective["replaced_by_mask"], objective["replaced_by_random"]
     if by_mask + by_random > 1:
-        raise UserError(
-            f"objective.replaced_by_mask={by_mask} and objective.replaced_by_random={by_random} add up to more than 1. "
-            "Lower one of them."
-        )
+        raise UserError("objective.replaced_by_mask and replaced_by_random add up to more than 1. Lower one of them.")
     special = set(tokenizer.all_special_ids)
     others = np.array([i for i in range(min(len(tokenizer), vocabulary)) if i not in special])
     mask = mask_id(objective["mask_token"], tokenizer, vocabulary)
@@ -102,14 +99,10 @@ def refuse_untrained(config: Config) -> None:
     """Refuse data of pairs, a frozen backbone, and a head: where tokens are predicted, nothing trains it."""
     refuse_pairs(config["data"])
     objective, name = config["objective"]["name"], config["pooler"]["name"]
-    if config["backbone"]["frozen"]:
+    if config["backbone"]["frozen"] or (name in pooler_names() and pooler_class(name).needs_training):
         raise UserError(
-            f"backbone.frozen=true trains a head alone; objective={objective} has none. Take one of them away."
-        )
-    if name in pooler_names() and pooler_class(name).needs_training:
-        raise UserError(
-            f"objective={objective} predicts tokens and pools nothing, so the head of pooler={name} would stay "
-            "untrained. Give pooler=mean; a later stage may take any other."
+            f"objective={objective} predicts tokens and pools nothing, so no head is trained. Give pooler=mean and "
+            "backbone.frozen=false; a later stage may take any other."
         )
 
 

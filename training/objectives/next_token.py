@@ -101,10 +101,7 @@ class NextToken(Objective):
             (held_out if of_percent(t.query, o["held_out_percent"]) else kept).append(t)
         kept = [t for t in kept if not o["domains"] or t.source in o["domains"]]
         if not (kept and held_out):
-            raise UserError(
-                f"Of {len(examples)} texts objective.held_out_percent={o['held_out_percent']} leaves {len(kept)} to "
-                f"train on and {len(held_out)} held out. Give more data, or another per cent."
-            )
+            raise UserError(f"{len(kept)} texts to train on and {len(held_out)} held out. Give more data.")
         return kept, held_out
 
     @staticmethod

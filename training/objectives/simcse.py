@@ -35,19 +35,15 @@ class SimCSE(Contrastive):
         """Refuse sizes that do not fit, negatives that raw text has not, and a text whose two vectors are one."""
         Contrastive.check(config)
         refuse_pairs(config["data"])
+        fault = ""
         if config["backbone"]["frozen"]:
-            raise UserError(
-                "backbone.frozen=true computes a text once; objective=simcse needs it twice. Leave one out."
-            )
-        if config["objective"]["hard_negatives"] != 0:
-            raise UserError(
-                "objective=simcse reads raw text, which has no hard negatives. Set objective.hard_negatives=0."
-            )
-        if not config["lora"]["dropout"] and not config["objective"]["attention_dropout"]:
-            raise UserError(
-                "Without dropout the two vectors of a text are the same. Raise lora.dropout or "
-                "objective.attention_dropout."
-            )
+            fault = "needs each text twice, and backbone.frozen=true computes it once"
+        elif config["objective"]["hard_negatives"] != 0:
+            fault = "reads raw text, which has no hard negatives. Set objective.hard_negatives=0"
+        elif not config["lora"]["dropout"] and not config["objective"]["attention_dropout"]:
+            fault = "needs dropout. Raise lora.dropout or objective.attention_dropout"
+        if fault:
+            raise UserError(f"objective=simcse {fault}.")
 
     @staticmethod
     def texts_per_example(objective: Config) -> int:
