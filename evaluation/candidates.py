@@ -97,9 +97,10 @@ def configured(words: Sequence[str]) -> Config:
 
 def candidates(cfg: Config) -> list[Candidate]:
     """Return what `run`, `untrained` and, for run=null, the groups model, pooler and attn ask for, in path order.
-    `asked` in cfg, as `asked_of_runs` gives it, has the keys whose defaults count too, in place of what runs say.
+
     Each of evaluation.dims follows as a candidate of its own, which says in its manifest's evaluation.dims which one it
-    is. Raises `UserError` for a pattern without match, or where no match is a finished run."""
+    is. Raises `UserError` for a pattern without match, or where no match is a finished run.
+    """
     return [dim for whole in _whole(cfg) for dim in each_dim(whole)]
 
 
@@ -122,13 +123,12 @@ def _whole(cfg: Config) -> list[Candidate]:
     if cfg["run"] is None:
         return [_zero_shot(cfg)]
     encoders = []
-    usual = plain(composed("evaluate"))["evaluation"]  # what the command line sets comes before what the runs say
-    asked = [*cfg.get("asked", ()), *(["evaluation.instructions"] if cfg.get("instructions") else [])]
-    values = cfg.get("evaluation", {}).items()
-    changed = {key: value for key, value in values if value != usual[key] or f"evaluation.{key}" in asked}
-    device = {"accelerator": cfg["accelerator"]} if "accelerator" in asked else {}
+    usual = plain(composed("evaluate"))  # what differs from it comes before what the runs say
+    changed = {key: value for key, value in cfg["evaluation"].items() if value != usual["evaluation"][key]}
+    changed |= {"instructions": cfg["instructions"]} if cfg["instructions"] else {}
+    device = {"accelerator": cfg["accelerator"]} if cfg["accelerator"] != usual["accelerator"] else {}
     for folder, manifest in finished_runs(cfg["run"]):
-        check_code(folder, manifest, cfg.get("model", {}).get("trust_remote_code", False))
+        check_code(folder, manifest, cfg["model"]["trust_remote_code"])
         evaluation = {**manifest["config"].get("evaluation", {}), **changed}
         config = {**manifest["config"], **device, "evaluation": evaluation}
         results = Path(cfg["results"] or folder.absolute().parents[1] / "scores")
