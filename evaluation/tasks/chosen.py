@@ -25,7 +25,9 @@ class TaskSet:
 
 def task_set(cfg: Config) -> TaskSet:
     """Return the tasks that the configuration asks for; `tasks` narrows a benchmark or a folder down.
-    Raises `UserError` with the nearest names for an unknown benchmark or task."""
+
+    Raises `UserError` with the nearest names for an unknown benchmark or task.
+    """
     benchmark, folder = cfg.get("benchmark"), cfg["tasks_dir"]
     only = [cfg["tasks"]] if isinstance(cfg["tasks"], str) else cfg["tasks"]
     if benchmark and folder:
@@ -35,7 +37,7 @@ def task_set(cfg: Config) -> TaskSet:
     if benchmark and benchmark["kind"] == "docs":
         sizes = Sizes(**{f.name: benchmark[f.name] for f in fields(Sizes)})
         tasks = {task.name: task for task in docs_tasks(benchmark["packages"], sizes, cfg["cache_dir"])}
-        return _ours(_narrowed(tasks, only, "in this benchmark"))
+        return _ours(_narrowed(tasks, only, benchmark["name"]))
     if benchmark:
         return TaskSet(_of_benchmark(benchmark["name"], only or benchmark.get("tasks")))
     return TaskSet(_by_name(only))
@@ -46,32 +48,28 @@ def _ours(tasks: list[TaskData]) -> TaskSet:
 
 
 def _narrowed(tasks: dict[str, Any], only: Sequence[str] | None, where: str) -> list[Any]:
-    return [tasks[_known(name, tasks, where)] for name in only or tasks]
+    for name in only or ():
+        if name not in tasks:
+            raise UserError(f"There is no task '{name}' in {where}. {nearest(name, tasks)}")
+    return [tasks[name] for name in only or tasks]
 
 
 def _of_benchmark(name: str, only: Sequence[str] | None) -> list[Any]:
     import mteb
 
-    names = {b.name for b in mteb.get_benchmarks()}
     try:
-        benchmark = mteb.get_benchmark(name)  # knows short aliases too
+        benchmark = mteb.get_benchmark(name)
     except KeyError as error:
-        raise UserError(f"There is no benchmark '{name}'. {nearest(name, {*options('benchmark'), *names})}") from error
-    return _narrowed({task.metadata.name: task for task in benchmark.tasks}, only, f"in {name}")
+        raise UserError(f"mteb: {error.args[0]} Ours: {', '.join(options('benchmark'))}.") from error
+    return _narrowed({task.metadata.name: task for task in benchmark.tasks}, only, name)
 
 
 def _by_name(names: Sequence[str] | None) -> list[Any]:
     import mteb
-    from mteb.get_tasks import _TASKS_REGISTRY
 
     if not names:
         raise UserError("Nothing to score on. Give benchmark=docs, tasks_dir=<folder> or tasks=[<mteb task>, ...].")
-    for name in names:
-        _known(name, _TASKS_REGISTRY, "in mteb")
-    return [mteb.get_task(name, languages=["eng"], exclusive_language_filter=True) for name in names]
-
-
-def _known(name: str, known: Any, where: str) -> str:
-    if name not in known:
-        raise UserError(f"There is no task '{name}' {where}. {nearest(name, known)}")
-    return name
+    try:
+        return [mteb.get_task(name, languages=["eng"], exclusive_language_filter=True) for name in names]
+    except KeyError as error:
+        raise UserError(f"mteb: {error.args[0].removeprefix('KeyError: ')}") from error
