@@ -15,8 +15,9 @@ from records.manifest import read_manifest
 
 ADAPTER = "adapter/adapter_model.safetensors"
 OTHER_RUNS = {"lineage": "lineage", "lora.start": "start", "adapter.experts": "experts"}  # key -> fact of a manifest
-ALIKE = ("attn", "template", "lora.targets")
-OF_EXPERTS = (*ALIKE, "model.sliding_window", "lora.r", "lora.alpha")
+FUNCTION = ("attn", "template", "lora.targets")
+# key that names runs -> keys in which they must agree with the run that starts from them
+ALIKE = {"lora.start": FUNCTION, "adapter.experts": (*FUNCTION, "model.sliding_window", "lora.r", "lora.alpha")}
 OF_OBJECTIVE = re.compile(r"[a-z]+:(?=.)")  # mntp:<glob>
 
 
@@ -64,8 +65,7 @@ def data_parts(data: Mapping[str, Any]) -> dict[str, str]:
 
 def other_runs(config: Mapping[str, Any]) -> dict[str, list[Stage]]:
     """Return key -> the finished runs that it names, of every key of `OTHER_RUNS`. Raises `UserError` as they do."""
-    runs = (read_stages(config.get("lineage")), read_starts(config), read_experts(config))
-    return dict(zip(OTHER_RUNS, runs, strict=True))
+    return {"lineage": read_stages(config.get("lineage")), **{key: read_starts(config, key) for key in ALIKE}}
 
 
 def read_stages(words: Sequence[str] | None) -> list[Stage]:
@@ -81,29 +81,20 @@ def read_stages(words: Sequence[str] | None) -> list[Stage]:
     return stages
 
 
-def read_starts(config: Mapping[str, Any]) -> list[Stage]:
-    """Return the runs of `lora.start=[...]`, whose adapters were trained on the stages of `lineage=`.
+def read_starts(config: Mapping[str, Any], key: str) -> list[Stage]:
+    """Return the runs of `lora.start=[...]` or of `adapter.experts=[...]`, trained on the stages of `lineage=`.
 
-    Raises `UserError` as `read_stages` does, and for a run of another attention, template or set of layers: its adapter
-    changes another function.
+    None where experts are drawn. Raises `UserError` as `read_stages` does, and for a run that differs in a key of
+    `ALIKE`: its adapter changes another function, or has another size.
     """
-    return _read_alike(config, "lora.start", config["lora"].get("start"), ALIKE)
-
-
-def read_experts(config: Mapping[str, Any]) -> list[Stage]:
-    """Return the runs of `adapter.experts=[...]`, as `read_starts`, also alike in rank and scaling; none where experts
-    are drawn, or there are none."""
-    words = config.get("adapter", {}).get("experts")
-    return [] if isinstance(words, int) else _read_alike(config, "adapter.experts", words, OF_EXPERTS)
-
-
-def _read_alike(config: Mapping[str, Any], key: str, words: Sequence[str] | None, keys: tuple[str, ...]) -> list[Stage]:
-    """The runs that `words` name, which agree with `config` in `keys`."""
-    before = read_stages(config.get("lineage")) if words else []
+    words: Any = flat(dict(config)).get(key)
+    if words is None or isinstance(words, int):
+        return []
+    before = read_stages(config.get("lineage"))
     runs = [_stage(word, before, key) for word in _listed(words, key)]
-    mine = _compared(config, keys)
+    mine = _compared(config, ALIKE[key])
     for run in runs:
-        theirs = _compared(run.manifest["config"], keys)
+        theirs = _compared(run.manifest["config"], ALIKE[key])
         name = next((name for name in sorted(mine.keys() | theirs.keys()) if mine.get(name) != theirs.get(name)), "")
         if name:
             raise UserError(

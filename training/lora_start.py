@@ -41,7 +41,7 @@ def start_lora(backbone: nn.Module, config: Config) -> Config:
     `start`: the runs; `start_truncation`: norm of what rank `lora.r` cannot hold over the norm of the combination, all
     layers together. Nothing is changed where there are none. Raises `UserError` for runs that do not fit.
     """
-    lora, starts = config["lora"], read_starts(config)
+    lora, starts = config["lora"], read_starts(config, "lora.start")
     if not starts:
         return {}
     check_base(starts, base_fingerprints(config["model"]))

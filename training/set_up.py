@@ -24,7 +24,7 @@ from encoders.precision import Precision, best_device, resolve_precision
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import TextTokenizer
 from records.atomic import replacing
-from records.lineage import ADAPTER, check_base, read_experts
+from records.lineage import ADAPTER, check_base, read_starts
 from records.streams import stream_seed
 from training.large_batch import ChunkPlan, LargeBatch, world_size
 from training.lora_start import start_lora
@@ -64,7 +64,7 @@ def set_up(config: Config, run: str = "") -> SetUp:
     if config["backbone"]["frozen"]:
         encoder = open_states(encoder, config, precision)
     else:
-        experts = read_experts(config)
+        experts = read_starts(config, "adapter.experts")
         check_base(experts, base_fingerprints(config["model"]))
         seed = stream_seed(config["seed"], "adapter")
         adapted = add_adapter(encoder.backbone, config, seed, [(e.folder / ADAPTER).parent for e in experts])

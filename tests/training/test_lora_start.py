@@ -165,7 +165,7 @@ def test_a_start_that_was_trained_again_is_noticed(cell, experts, tmp_path):
     assert finished(config, folder)
     RunFolder(mine).write({**RunFolder(mine).manifest(), "files": {}})  # whose digests another training would change
     save_file({k: v + 1e-3 for k, v in load_file(mine / ADAPTER).items()}, mine / ADAPTER)
-    with pytest.raises(UserError, match=r"the runs of lora\.start= that it was trained on have changed"):
+    with pytest.raises(UserError, match=r"runs of lora\.start= changed since"):
         finished(config, folder)
 
 
@@ -177,7 +177,7 @@ def test_a_run_of_another_function_is_refused(cell, experts):
         ([f"lineage=['{experts[1]}']"], "bi", "was trained on top of the base alone, not of two/mean-bi"),
     ):
         with pytest.raises(UserError, match=message):
-            read_starts(cell(started_as(experts[0]), *words, attn=attn))
+            read_starts(cell(started_as(experts[0]), *words, attn=attn), "lora.start")
 
 
 @pytest.mark.parametrize(
