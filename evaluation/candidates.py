@@ -84,10 +84,10 @@ class Candidate:
         if self.dim is None:
             let_go()
             return Embeddings.of(self.load(), cache_dir)
-        encoder, store = shared([self.folder, self.checkpoint], self.load, cache_dir)
-        fit_width("evaluation.dims", self.siblings, encoder.embedding_dim)
-        fingerprint = of_value([encoder.fingerprint, "prefix", self.dim])
-        return Embeddings(encoder, store, fingerprint, slice(self.dim), unit=True)
+        whole = shared([self.folder, self.checkpoint], self.load, cache_dir)
+        fit_width("evaluation.dims", self.siblings, whole.embedding_dim)
+        fingerprint = of_value([whole.fingerprint, "prefix", self.dim])
+        return replace(whole, fingerprint=fingerprint, columns=slice(self.dim), unit=True)
 
 
 def configured(words: Sequence[str]) -> Config:

@@ -120,8 +120,7 @@ class EmbeddingStore:
 def open_store(encoder: Encoder, cache_dir: Path | None) -> EmbeddingStore:
     """Return the store of this encoder's vectors below `cache_dir`; None: a temporary one.
 
-    The identity has all else that can move a bit of a vector: number formats, kernel, device, threads, versions and
-    the code. The folder may be deleted at any time when no evaluation runs.
+    The identity has all else that can move a bit of a vector: number formats, kernel, device, threads, versions, code.
     """
     if cache_dir is None:
         return EmbeddingStore(None, encoder.embedding_dim)
@@ -189,16 +188,15 @@ class Embeddings:
         return vectors / np.maximum(norms, np.finfo(np.float32).tiny)
 
 
-_shared: dict[str, tuple[Encoder, EmbeddingStore]] = {}  # the one encoder that candidates share at the moment
+_shared: dict[str, Embeddings] = {}  # of the one encoder that candidates share at the moment
 
 
-def shared(what: Any, load: Callable[[], Encoder], cache_dir: Path | None) -> tuple[Encoder, EmbeddingStore]:
-    """Return the encoder that `load` gives for `what` (a JSON value) and its store; the one before it is let go."""
+def shared(what: Any, load: Callable[[], Encoder], cache_dir: Path | None) -> Embeddings:
+    """Return the vectors of the encoder that `load` gives for `what` (a JSON value); the one before it is let go."""
     key = of_value([what, str(cache_dir)])
     if key not in _shared:
         let_go()
-        encoder = load()
-        _shared[key] = encoder, open_store(encoder, cache_dir)
+        _shared[key] = Embeddings.of(load(), cache_dir)
     return _shared[key]
 
 

@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +89,9 @@ class ReadingCandidate(Candidate):
             return Together(load_readings(config, self.of.folder, self.poolers, self.seeds))
 
         what = [str(self.of.folder), config, self.poolers, self.seeds]
-        together, store = shared(what, load, cache_dir)
-        assert isinstance(together, Together)
-        return Embeddings(together, store, together.fingerprints[self.reading], together.columns[self.reading])
+        whole = shared(what, load, cache_dir)
+        of: Any = whole.encoder
+        return replace(whole, fingerprint=of.fingerprints[self.reading], columns=of.columns[self.reading])
 
 
 def check_readings(names: Any) -> list[str]:

@@ -140,7 +140,7 @@ def test_one_checkpoint_is_held_at_a_time(words, small_model, tmp_path) -> None:
     first = one[0].embeddings(None)
     assert one[1].embeddings(None).encoder is first.encoder
     second = two[0].embeddings(None)
-    assert [encoder for encoder, _ in _shared.values()] == [second.encoder]
+    assert [whole.encoder for whole in _shared.values()] == [second.encoder]
     candidates(cfg)[0].embeddings(None)
     assert not _shared, "an encoder that shares with no one is loaded into their place"
 
