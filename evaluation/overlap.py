@@ -1,58 +1,26 @@
-"""Counts of each task's texts among those that an encoder was trained on, taken while mteb embeds them."""
+"""Training texts among the texts of tasks: where they lie for an encoder, and what is said of the counts."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from corpora.overlap import OverlapCount, place
+from corpora.overlap import place
 from evaluation.candidates import Candidate
-from evaluation.results import parts
 from records.lineage import texts_read
 
 SHOWN = 5  # tasks or encoders that a note names
 Counts = dict[str, int]
 
 
-@dataclass(frozen=True)
-class Overlap:
-    """The training texts of one encoder. lacking: the digest of a data set whose texts are not there; "" for none."""
-
-    files: list[Path] = field(default_factory=list)
-    lacking: str = ""
-
-    @contextmanager
-    def counting(self, task: Any, adapter: Any) -> Iterator[Counts]:
-        """Yield a dictionary that holds the counts of `task` when the block, in which `adapter` embeds it, has ended.
-
-        It stays empty where there is nothing to look into, and for an aggregate, whose parts have the texts.
-        """
-        counts: Counts = {}
-        if not self.files or parts(task):
-            yield counts
-            return
-        counted = OverlapCount(self.files)
-        adapter.seen = counted.see
-        try:
-            yield counts
-        finally:
-            adapter.seen = None
-        counts |= counted.counts()
-
-
-def overlap_of(candidate: Candidate, cache_dir: Path | None) -> Overlap:
-    """Return where the training texts of a candidate lie. cache_dir: None looks for none."""
-    if cache_dir is None:
-        return Overlap()
+def training_files(candidate: Candidate, cache_dir: Path) -> tuple[list[Path], str]:
+    """Return the files of digests of the texts that an encoder was trained on, and the sha256 of data without one."""
     files: list[Path] = []
     folders = cache_dir, candidate.manifest["config"].get("cache_dir", cache_dir)
     for sha256 in texts_read(candidate.manifest, candidate.trained):
         there = [place(sha256, folder) for folder in folders if sha256 and place(sha256, folder).exists()]
         if not there:
-            return Overlap(lacking=sha256 or "unknown")
+            return [], sha256 or "unknown"
         files.append(there[0])
-    return Overlap(files)
+    return files, ""
 
 
 def overlap_notes(scored: Sequence[tuple[str, dict[str, Counts], str]], largest: float | None) -> Iterator[str]:

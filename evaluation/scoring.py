@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError, of_the_network
+from corpora.overlap import OverlapCount
 from encoders.templates import template_of
 from evaluation import results
 from evaluation.candidates import Candidate
 from evaluation.embeddings import Embeddings
 from evaluation.instructions import Instructions
-from evaluation.overlap import Counts, overlap_of
+from evaluation.overlap import Counts, training_files
 from records.lock import alone_in
 
 BY_NAME = ("inputs", "tasks", "scores", "overlap")  # parts of the record that grow with the tasks
@@ -88,7 +89,7 @@ def score(
     outcome.overlap = {
         task.metadata.name: counted[task.metadata.name] for task in every if task.metadata.name in counted
     }
-    outcome.unmeasured = scoring.overlap.lacking
+    outcome.unmeasured = scoring.lacking
     results.describe_tasks(candidate.results, tasks)
     outcome.seconds = time.perf_counter() - started
     outcome.encoding, outcome.texts = meter.seconds - before.seconds, meter.texts - before.texts
@@ -113,11 +114,13 @@ class Scoring:
         revision = results.revision(candidate, embeddings.fingerprint, instructions)
         meta = model_meta(candidate.name, revision, embeddings, use_instructions=instructions.mode != "none")
         self.candidate, self.folder = candidate, results.model_folder(candidate) / revision
+        files, self.lacking = training_files(candidate, options.overlap) if options.overlap else ([], "")
+        self.counter = OverlapCount(files) if files else None
         self.adapter = MtebEncoder(embeddings, meta, instructions, on_texts, template)
+        self.adapter.seen = self.counter.see if self.counter else None
         self.predictions = (
             candidate.results / "predictions" / meta.model_name_as_path() / revision if options.predictions else None
         )
-        self.overlap = overlap_of(candidate, options.overlap)
         before = results.written_record(self.folder)
         self.record: dict[str, Any] = {
             "fingerprint": embeddings.fingerprint,
@@ -140,9 +143,10 @@ class Scoring:
             path.unlink(missing_ok=True)
         if results.finished(self.folder, task, self.record):
             return False
-        with self.overlap.counting(task, self.adapter) as counted:
-            evaluate_task(self.adapter, task, self.candidate.results, predictions)
-        self._write(task, counted)
+        if self.counter:
+            self.counter.seen.clear()
+        evaluate_task(self.adapter, task, self.candidate.results, predictions)
+        self._write(task, self.counter.counts() if self.counter and self.counter.seen else {})
         return True
 
     def _write(self, task: Any, counted: Counts) -> None:

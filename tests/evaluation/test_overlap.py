@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from corpora.overlap import place, write_texts
-from evaluation.overlap import overlap_notes, overlap_of
+from evaluation.overlap import overlap_notes, training_files
 from evaluation.results import written_record
 from evaluation.scoring import Options, Outcome, score
 from evaluation.tasks.folder import folder_tasks
@@ -69,7 +69,6 @@ def test_earlier_runs_count_and_a_run_before_training_has_read_theirs_alone(run,
     write_texts(place("2" * 64, tmp_path), ["a text of the stage"])
     manifest = run.manifest | {"lineage": [{"run": "s/mean-bi/seed0", "data": ["2" * 64]}]}
     staged = replace(run, manifest=manifest)
-    assert overlap_of(staged, tmp_path).files == [place(digit * 64, tmp_path) for digit in "21"]
-    assert overlap_of(replace(staged, folder=None), tmp_path).files == [place("2" * 64, tmp_path)]
-    assert overlap_of(replace(run, folder=None), tmp_path).files == []
-    assert overlap_of(staged, None).files == []
+    assert training_files(staged, tmp_path) == ([place(digit * 64, tmp_path) for digit in "21"], "")
+    assert training_files(replace(staged, folder=None), tmp_path) == ([place("2" * 64, tmp_path)], "")
+    assert training_files(replace(run, folder=None), tmp_path) == ([], "")
