@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from cli.errors import UserError, nearest
-from records.foreign_files import read_text
+from cli.errors import UserError, nearest, reading
 
 AHEAD, LEVEL = KINDS = ("ahead", "level")
 NEEDED = ("claim", "ahead", "behind")
@@ -31,10 +30,8 @@ def read_claims(path: Path) -> tuple[Claim, ...]:
     import yaml  # --help needs none of it
     from omegaconf._utils import get_yaml_loader  # a safe one, which refuses a key that is there twice
 
-    try:
-        entries = yaml.load(read_text(path, f"Name a file in claims=. {FORM}"), get_yaml_loader())
-    except (ValueError, yaml.YAMLError, RecursionError) as error:
-        raise UserError(f"claims={path} cannot be read: {' '.join(str(error).split())}. {FORM}") from error
+    with reading(path, FORM):
+        entries = yaml.load(path.read_text(encoding="utf-8"), get_yaml_loader())
     if not isinstance(entries, list) or not entries:
         raise UserError(f"claims={path} is no list of claims. {FORM}")
     return tuple(_claim(entry, f"{path}, claim {place}") for place, entry in enumerate(entries, 1))

@@ -7,8 +7,7 @@ from typing import Any
 
 from analysis.claims import Claim, read_claims
 from analysis.grids.formats import Numbers
-from cli.errors import UserError, nearest
-from records.foreign_files import read_text
+from cli.errors import UserError, nearest, reading
 
 CHOICES = {
     "missing": ("auto", "fail", "drop_tasks", "drop_models", "intersection"),
@@ -138,17 +137,15 @@ def settings_from(values: dict[str, Any]) -> Settings:
 
 def _new_names(value: Any) -> dict[str, str]:
     """Return name -> new name from a mapping, its text as YAML, or the path of a YAML file with it."""
-    from yaml import YAMLError, safe_load
+    from yaml import safe_load
 
-    pairs, read = {} if value is None else value, ""
+    pairs = {} if value is None else value
     if isinstance(value, str):
-        try:
-            pairs = safe_load(value if value.startswith("{") else read_text(Path(value), RENAMING))
-        except (ValueError, YAMLError, RecursionError) as error:
-            read = f" ({' '.join(str(error).split())})"
+        with reading(f"rename={value}", RENAMING):
+            pairs = safe_load(value if value.startswith("{") else Path(value).read_text(encoding="utf-8"))
     names = pairs.values() if isinstance(pairs, dict) else [None]
-    if read or not all(isinstance(new, (str, int, float)) and str(new).strip() for new in names):
-        raise UserError(f"rename={value} pairs no names of designs with new ones{read}. {RENAMING}")
+    if not all(isinstance(new, (str, int, float)) and str(new).strip() for new in names):
+        raise UserError(f"rename={value} pairs no names of designs with new ones. {RENAMING}")
     return {str(name): " ".join(str(new).split()) for name, new in pairs.items()}
 
 

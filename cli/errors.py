@@ -67,7 +67,7 @@ def reading(path: Path | str, remedy: str = "") -> Iterator[None]:
 def _place(path: Path | str, error: Exception) -> str:
     """The file, of broken JSON its line, and what is wrong with it."""
     if isinstance(error, FileNotFoundError):
-        return f"There is no file {path}"
+        return f"{path} is not there"
     if isinstance(error, json.JSONDecodeError):
         return f"{path}, line {error.lineno}: not valid JSON ({error.msg})"
     why = (error.strerror if isinstance(error, OSError) else None) or str(error).strip() or type(error).__name__

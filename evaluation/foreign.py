@@ -8,7 +8,7 @@ import numpy as np
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb.models.sentence_transformer_wrapper import SentenceTransformerEncoderWrapper
 
-from cli.errors import UserError
+from cli.errors import UserError, reading
 from cli.quiet import quiet
 from encoders.precision import best_device
 from evaluation import results
@@ -46,15 +46,9 @@ class ForeignEncoder(SentenceTransformerEncoderWrapper):
     """
 
     def __init__(self, name: str, trusted: bool, accelerator: str) -> None:
-        try:
-            with quiet():
-                super().__init__(name, device=str(best_device(accelerator)), trust_remote_code=trusted)
-        except (OSError, ValueError, ImportError) as error:
-            why = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
-            raise UserError(
-                f"foreign={name} cannot be loaded by sentence-transformers: {why} Give a hub name or a folder; "
-                "code in it runs with model.trust_remote_code=true alone."
-            ) from error
+        remedy = "Give a hub name or a folder; code in it runs with model.trust_remote_code=true alone."
+        with reading(f"foreign={name}", remedy), quiet():
+            super().__init__(name, device=str(best_device(accelerator)), trust_remote_code=trusted)
         of = self.model
         settings = [repr(of), of.prompts, of.default_prompt_name, of.max_seq_length, of.similarity_fn_name]
         facts = {

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from cli.errors import UserError
+from cli.errors import UserError, reading
 from corpora.triples import Triple
 from encoders.finite import refuse_nonfinite
 from encoders.loading import load_run, untrained
@@ -51,11 +51,8 @@ class OfLibrary(Ranker):
     def __init__(self, name: str, instruction: str | None) -> None:
         from sentence_transformers import SentenceTransformer
 
-        try:
+        with reading(f"run={name}", "It has no manifest.json, so it must be a model of sentence-transformers."):
             self.model: Any = SentenceTransformer(name, model_kwargs={"use_safetensors": True})
-        except (OSError, ValueError, RuntimeError) as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
-            raise UserError(f"run={name} has no manifest.json, and sentence-transformers says: {reason}") from error
         width: Any = self.model.get_embedding_dimension()
         self.instruction, self.width = instruction, width
         weights = of_tensors(self.model.state_dict())

@@ -12,12 +12,11 @@ from analysis.grids.html import HtmlGrid, html_grid
 from analysis.names import listed
 from analysis.questions.question import Answer
 from analysis.settings import Settings
-from cli.errors import UserError
+from cli.errors import reading
 from records.foreign_files import read_object
 
 FOREIGN = "No manifests: foreign scores. Nothing shows that the designs differ in the factors alone."
 ANSWERS = "answers.json"
-VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -70,15 +69,8 @@ def representation_parts(settings: Settings) -> list[Part]:
         return []
     path, worded = settings.representation / ANSWERS, settings.rename or settings.numbers.percent
     sentence = " Names and numbers are as python -m representation wrote them: its designs, scores 0-1." * bool(worded)
-    stored = read_object(path, "Run python -m representation again.")
-    try:
-        if stored["version"] != VERSION:
-            raise ValueError(f"version {stored['version']}")
-        return [_part(answer, sentence) for answer in stored["answers"]]
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(
-            f"{path} is not as python -m representation writes it ({type(error).__name__}: {error}). Run that again."
-        ) from error
+    with reading(path, "Run python -m representation again."):
+        return [_part(answer, sentence) for answer in read_object(path)["answers"]]
 
 
 def _part(answer: dict[str, Any], sentence: str) -> Part:

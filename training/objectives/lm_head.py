@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
-from cli.errors import UserError
+from cli.errors import UserError, reading
 from encoders.backbone import model_path
 
 SCALED = ("final_logit_softcapping", "logit_scale", "logits_scaling")  # logits that are more than a product
@@ -16,13 +16,9 @@ def causal_model(model: dict[str, Any], dtype: torch.dtype) -> Any:
     """Return the whole model of `model.path` on the CPU. Raises `UserError` where it has no head."""
     path = model_path(model["path"])
     settings: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, "output_loading_info": True}
-    try:
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
-            path, trust_remote_code=model["trust_remote_code"], **settings
-        )
-    except Exception as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise UserError(f"{path} cannot be loaded with its language-model head: {reason}") from error
+    trusted = model["trust_remote_code"]
+    with reading(path, "Name a base with a language-model head."):
+        loaded: Any = AutoModelForCausalLM.from_pretrained(path, trust_remote_code=trusted, **settings)
     if loaded[1]["missing_keys"]:
         raise UserError(f"{path} has no language-model head, which is needed here. Name a base that has one.")
     return loaded[0]

@@ -165,7 +165,7 @@ def test_a_file_of_names_and_names_new_and_old_choose(root, tmp_path, analyse_wo
         ("{eos-causal: mean-bi}", "gives two designs one name"),
         ("{eos-causal:Model 1}", "pairs no names"),
         ("{eos-causal: [a]}", "pairs no names"),
-        ("nowhere.yaml", "no file nowhere.yaml"),
+        ("nowhere.yaml", "nowhere.yaml is not there"),
     ],
 )
 def test_what_is_no_new_name_is_refused(root, analyse_words, words, message):
