@@ -20,7 +20,7 @@ from analysis.settings import Settings
 from analysis.statistics.arrays import Floats
 from analysis.statistics.correction import holm, passes
 from analysis.statistics.looks import boundary, over_looks, p_of_look, planned
-from records.atomic import write_json, write_text
+from records.files import write_json, write_text
 
 NAME = "sequential"  # of the files
 KINDS = {TOLD: "p", EQUIVALENT: "within"}  # outcome -> what its columns begin with

@@ -17,7 +17,7 @@ from analysis.result_json import result_json
 from analysis.scores.long_table import scores_for_file, with_factors
 from analysis.settings import Settings
 from cli.errors import UserError
-from records.atomic import write_text
+from records.files import write_text
 
 
 def output_folder(settings: Settings) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from records.atomic import write_text
+from records.files import write_text
 from records.manifest import environment
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -17,8 +17,7 @@ from typing import Any
 
 from cli.errors import UserError
 from corpora.cleaning import CLEANING_VERSION, split_docstring
-from records.atomic import write_text
-from records.lock import alone_in
+from records.files import alone_in, write_text
 
 STDLIB = "stdlib"
 SUMMARY_CHARS = (20, 400)  # a query shorter says nothing; a longer one is no summary

@@ -13,7 +13,7 @@ import numpy as np
 from cli.errors import reading
 from corpora.triples import Triple
 from corpora.words import words_of
-from records.atomic import replacing
+from records.files import replacing
 from records.lineage import data_parts
 
 FOLDER = "training_texts"

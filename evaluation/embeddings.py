@@ -16,7 +16,7 @@ from typing import IO, Any, Protocol
 import numpy as np
 
 from encoders.finite import refuse_nonfinite
-from records.atomic import write_json
+from records.files import write_json
 from records.fingerprint import of_value
 
 FOLDER = "embeddings"

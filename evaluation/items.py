@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from records.atomic import write_text
+from records.files import write_text
 
 # Main score of a retrieval task -> the name of the same measure for one query in pytrec_eval, mteb's library for it.
 MEASURE = re.compile(r"(ndcg|map|recall|precision|hit_rate)_at_(\d+)")

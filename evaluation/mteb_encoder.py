@@ -14,7 +14,7 @@ from mteb.types import EncodeKwargs
 from encoders.templates import DEFAULT, Template
 from evaluation.embeddings import Embeddings
 from evaluation.instructions import Instructions
-from records.lock import alone_in
+from records.files import alone_in
 
 ENCODE_KWARGS: EncodeKwargs = {"batch_size": 4096, "show_progress_bar": False}  # mteb's hand-over only
 

@@ -16,9 +16,8 @@ from typing import Any
 from cli.errors import UserError
 from evaluation.candidates import Candidate
 from evaluation.instructions import Instructions, read_instructions
-from records.atomic import write_json
+from records.files import alone_in, write_json
 from records.fingerprint import of_value
-from records.lock import alone_in
 from records.manifest import MANIFEST_VERSION, check_seal, sealed
 
 MANIFEST = Path("run") / "manifest.json"  # one folder down: mteb takes every .json beside the scores for a score

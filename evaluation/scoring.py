@@ -18,7 +18,7 @@ from evaluation.candidates import Candidate
 from evaluation.embeddings import Embeddings
 from evaluation.instructions import Instructions
 from evaluation.overlap import Counts, training_files
-from records.lock import alone_in
+from records.files import alone_in
 
 BY_NAME = ("inputs", "tasks", "scores", "overlap")  # parts of the record that grow with the tasks
 

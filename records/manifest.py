@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
+from records.files import read_object
 from records.fingerprint import of_file, of_value
-from records.foreign_files import read_object
 from records.streams import stream_seed
 
 MANIFEST_VERSION = 2

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from records.atomic import write_json
+from records.files import write_json
 
 FILE = "progress.json"
 EVERY = 5.0  # seconds between writings

@@ -12,7 +12,7 @@ from typing import Any
 from cli.compose import composed, composer, flat, groups, plain
 from cli.errors import UserError
 from cli.limits import check_study
-from records.atomic import write_json
+from records.files import write_json
 from records.identity import BOOKKEEPING, below, different_keys
 from records.lineage import OTHER_RUNS, label, other_runs
 from records.manifest import MANIFEST_VERSION, read_manifest, sealed

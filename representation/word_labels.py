@@ -15,7 +15,7 @@ import numpy as np
 from analysis.statistics.arrays import Ints
 from cli.errors import UserError
 from corpora.docstrings import NOT_DOCUMENTATION, DocumentedNode
-from records.foreign_files import read_text
+from records.files import read_text
 
 FEWEST_WORDS = 5  # of a text
 CLASSES = {tokenize.NUMBER: "number", tokenize.STRING: "string", tokenize.OP: "operator"}

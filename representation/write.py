@@ -9,7 +9,7 @@ from analysis.drawings.drawing import figure_words, write_figures
 from analysis.grids.markdown import escape, markdown_grid
 from analysis.questions.question import Answer
 from cli.errors import UserError
-from records.atomic import write_json, write_text
+from records.files import write_json, write_text
 
 ANSWERS = "answers.json"
 

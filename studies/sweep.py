@@ -26,7 +26,7 @@ from omegaconf import DictConfig
 
 from cli.compose import composed, params_of_sweeps, plain
 from cli.errors import UserError, explained, leave_if_unread
-from records.atomic import write_json
+from records.files import write_json
 from records.progress import FILE, Progress, write_progress
 from records.run_folder import choices_of, fixed_words, run_folder
 

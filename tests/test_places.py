@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cli.compose import composed
-from records.atomic import write_json
+from records.files import write_json
 from tests.started import ROOT, start
 
 

@@ -14,7 +14,7 @@ from analysis.write import draw
 from cli.errors import UserError
 from encoders.backbone import load_backbone
 from evaluation.candidates import candidates
-from records.foreign_files import read_object
+from records.files import read_object
 from tests.analysis.conftest import Study, analysed, spread
 from tests.analysis.manifests import manifest
 from tests.encoders.test_checkpoint import model_of, saved

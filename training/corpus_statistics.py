@@ -24,7 +24,7 @@ from encoders.loading import build_encoder, build_tokenizer
 from encoders.precision import best_device, resolve_precision
 from encoders.tokens import TextTokenizer, Tokens
 from poolers.moee import MoEE
-from records.atomic import replacing
+from records.files import replacing
 from training.batches import query_side
 
 Config = dict[str, Any]

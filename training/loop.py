@@ -20,7 +20,7 @@ from cli.errors import UserError
 from cli.remarks import HOME
 from encoders.chunking import is_out_of_memory
 from encoders.precision import best_device
-from records.atomic import replacing
+from records.files import replacing
 
 Config = dict[str, Any]
 LAST = "last.ckpt"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
-from records.atomic import write_json, write_text
+from records.files import write_json, write_text
 
 Config = dict[str, Any]
 

@@ -11,8 +11,8 @@ from pytorch_lightning.utilities import rank_zero_only
 from cli.quiet import quieten
 from corpora.overlap import keep_texts
 from corpora.triples import Triple
+from records.files import alone_in
 from records.fingerprint import of_file
-from records.lock import alone_in
 from records.run_folder import RunFolder, fixed_words, run_folder
 from training.checks import check_sizes, refuse_changed
 from training.corpus_statistics import fit_statistics, sample

@@ -23,7 +23,7 @@ from encoders.loading import build_encoder, build_tokenizer
 from encoders.precision import Precision, best_device, resolve_precision
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import TextTokenizer
-from records.atomic import replacing
+from records.files import replacing
 from records.lineage import ADAPTER, check_base, read_starts
 from records.streams import stream_seed
 from training.large_batch import ChunkPlan, LargeBatch, world_size

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.drawings.style import families, house_style
-from records.atomic import replacing
+from records.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

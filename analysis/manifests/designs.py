@@ -9,7 +9,7 @@ from typing import Any
 
 from analysis.manifests.compared_keys import factor_value, profile
 from cli.errors import UserError
-from records.foreign_files import read_object
+from records.files import read_object
 from records.manifest import MANIFEST_VERSION, check_seal
 
 NOTHING = ("absent", "none", "null")  # values of a factor that is not there: a name leaves them out

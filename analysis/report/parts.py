@@ -13,7 +13,7 @@ from analysis.names import listed
 from analysis.questions.question import Answer
 from analysis.settings import Settings
 from cli.errors import reading
-from records.foreign_files import read_object
+from records.files import read_object
 
 FOREIGN = "No manifests: foreign scores. Nothing shows that the designs differ in the factors alone."
 ANSWERS = "answers.json"

@@ -11,7 +11,7 @@ import pandas as pd
 from analysis.names import by_number
 from analysis.statistics.arrays import Floats
 from cli.errors import UserError, reading
-from records.foreign_files import read_object
+from records.files import read_object
 
 KINDS = ("mean", "spearman", "average_precision")
 REMEDY = "Score the task again, or leave the items out: items=none."

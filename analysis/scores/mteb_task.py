@@ -10,8 +10,8 @@ from typing import Any
 from analysis.names import listed
 from analysis.scores.definitions import Benchmark, definition_of
 from cli.errors import UserError
+from records.files import read_object
 from records.fingerprint import of_value
-from records.foreign_files import read_object
 
 Entries = list[dict[str, Any]]
 

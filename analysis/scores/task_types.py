@@ -8,7 +8,7 @@ from pathlib import Path
 
 from analysis.names import suggest
 from cli.errors import UserError
-from records.foreign_files import read_object
+from records.files import read_object
 
 TABLE = Path(__file__).with_name("mteb_tasks.csv")
 RULES = Path(__file__).with_name("task_sources.csv")

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> None:
     from cli.quiet import quiet
     from encoders.export.exported import load_exported
     from encoders.export.folder import least_cosine, write_folder
-    from records.atomic import replacing
+    from records.files import replacing
 
     with quiet(), replacing(to) as draft:
         exported = load_exported(run, words["adapter"] == "merged")

@@ -18,7 +18,7 @@ from encoders.export.bundle import bundled
 from encoders.export.exported import OF_ONE_TOKEN, Config, Exported
 from encoders.routers import experts_of
 from poolers.shared.registry import OUTSIDE
-from records.atomic import write_json, write_text
+from records.files import write_json, write_text
 
 OURS = "modeling_embedder"  # the module file of designs that sentence-transformers has none for
 OF_WINDOWS = ("sliding_window", "use_sliding_window", "layer_types", "attention_chunk_size")

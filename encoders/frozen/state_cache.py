@@ -14,7 +14,7 @@ from torch import Tensor
 from cli.errors import reading
 from encoders.tokens import Batch, Tokens
 from poolers.shared.base import PAD
-from records.atomic import replacing, write_json
+from records.files import replacing, write_json
 from records.fingerprint import of_value
 
 STORED: dict[torch.dtype, Any] = {torch.float32: np.dtype(np.float32), torch.bfloat16: np.dtype(np.int16)}  # its bits

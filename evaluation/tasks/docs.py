@@ -12,7 +12,7 @@ from corpora.docstrings import package_versions, read_docstrings
 from evaluation.tasks.docs_documents import Document, Sizes, select
 from evaluation.tasks.docs_graded import OWN, WHOLE, similarity, summarization
 from evaluation.tasks.task_data import TaskData
-from records.atomic import write_text
+from records.files import write_text
 from records.fingerprint import of_files, of_value
 
 HERE = Path(__file__).resolve().parent

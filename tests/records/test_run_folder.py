@@ -8,7 +8,7 @@ import pytest
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from records.lock import alone_in
+from records.files import alone_in
 from records.manifest import SEAL, check_seal
 from records.run_folder import RunFolder, choices_of, fixed_words, run_folder
 from tests.started import run_here

@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 
 from cli.errors import UserError
 from evaluation.candidates import OF_A_START
-from records.lock import alone_in
+from records.files import alone_in
 from records.run_folder import RunFolder
 from tests.started import start
 from training.checks import check_sizes

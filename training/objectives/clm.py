@@ -18,9 +18,8 @@ from corpora.docstring_pairs import training_side
 from corpora.raw_text import of_percent
 from encoders.precision import be_deterministic, best_device
 from encoders.routers import experts_of
-from records.atomic import replacing, write_json, write_text
+from records.files import alone_in, replacing, write_json, write_text
 from records.identity import different_keys
-from records.lock import alone_in
 from training.batches import PackedBatches
 from training.finite import gradient_norm, refuse_step
 from training.loop import fit

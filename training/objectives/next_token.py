@@ -21,7 +21,7 @@ from corpora.raw_text import of_percent, read_texts
 from corpora.triples import Triple
 from encoders.tokens import TextTokenizer, Tokens
 from poolers.shared.base import BOS, EOS, TEXT
-from records.atomic import write_text
+from records.files import write_text
 from records.manifest import HELD_OUT
 from training.batches import TOKENIZED
 from training.objectives.lm_head import lm_head

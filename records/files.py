@@ -1,14 +1,31 @@
-"""Files appear whole or not at all: written to a temporary name in the same folder, then renamed."""
+"""Files: read or refused in one line, written whole or not at all, in a folder that one process at a time works in."""
 
 import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from cli.errors import UserError, disk_fault
+from filelock import FileLock, Timeout
+
+from cli.errors import UserError, disk_fault, reading
+
+
+def read_text(path: Path, remedy: str = "") -> str:
+    """Return the text of a file in UTF-8. Raises `UserError` where there is none."""
+    with reading(path, remedy):
+        return path.read_text(encoding="utf-8-sig")
+
+
+def read_object(path: Path, remedy: str = "") -> dict[str, Any]:
+    """Return the JSON object in a file. Raises `UserError`, with the line, where there is none."""
+    with reading(path, remedy):
+        value = json.loads(path.read_text(encoding="utf-8-sig"))
+    if not isinstance(value, dict):
+        raise UserError(f"{path} holds no JSON object. {remedy}".strip())
+    return value
 
 
 @contextmanager
@@ -53,3 +70,28 @@ def write_text(path: Path, text: str | Iterable[str]) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Write `value` as indented JSON to `path` in one step; NaN is refused, since JSON has none."""
     write_text(path, json.dumps(value, indent=2, allow_nan=False, default=str) + "\n")
+
+
+@contextmanager
+def alone_in(folder: Path, wait: bool = False) -> Iterator[None]:
+    """Hold `folder`, which is made, for as long as the `with` lasts; the system lets it go with the process.
+
+    wait: until another process has let it go. Raises `UserError` where one holds it, without `wait`; then a folder that
+    is still empty at the end goes, with those above it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / ".lock", timeout=-1 if wait else 0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise UserError(
+            f"Another process is at work in {folder}. Wait until it ends, then give the same command again."
+        ) from error
+    try:
+        yield
+    finally:
+        (folder / ".lock").unlink(missing_ok=True)  # before it is let go: who waits for it sees that and opens another
+        lock.release()
+        with suppress(OSError):  # not empty
+            for path in () if wait else (folder, *folder.parents[:2]):
+                path.rmdir()

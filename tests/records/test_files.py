@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from cli.errors import UserError, explained
-from records.atomic import replacing, write_text
+from records.files import replacing, write_text
 
 
 def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
