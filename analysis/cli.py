@@ -5,7 +5,7 @@ from collections.abc import Container
 
 from analysis.settings import Settings, settings_from
 from cli.errors import UserError, nearest
-from cli.remarks import key_remarks
+from cli.help import key_remarks
 
 # Taken as they are typed: a path, a revision or a name may hold spaces, commas or "=", or look like a number.
 PLAIN_TEXT = (
@@ -103,7 +103,7 @@ def _checked(word: str, valid: list[str]) -> str:
     if key not in valid:
         raise UserError(f"There is no key {key!r}. {nearest(key, valid)}")
     if key in PLAIN_TEXT and value and value[0] not in "['\"" and value != "null":
-        from cli.quoting import quoted  # imports Hydra
+        from cli.words import quoted  # imports Hydra
 
         return f"{key}={quoted(value)}"
     if "," in value and value[0] not in "[{'\"":

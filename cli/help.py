@@ -1,65 +1,65 @@
-"""`--help` of a command: its purpose, examples, groups and keys, all read from conf/."""
+"""`--help` of a command, read from conf/: its purpose, examples, groups and keys with their remarks. Without Hydra."""
 
 import re
-from collections.abc import Iterator
+from pathlib import Path
 from textwrap import fill
 
-from cli.compose import CONF, composed, options
-from cli.remarks import key_remarks
-
-EXAMPLES = 5
+_BESIDE = Path(__file__).resolve().parent.parent
+# The folder of conf/, assets/ and train.py: the checkout, or what an installation has beside the packages.
+HOME = _BESIDE / "pooling_ablation" if (_BESIDE / "pooling_ablation").is_dir() else _BESIDE
+CONF = HOME / "conf"
 WIDTH = 118
-SHOWN_WHOLE = ("train", "evaluate")  # programs that have --cfg job
 
 
 def help_screen(name: str) -> str:
     """Return the screen of the command whose configuration is conf/<name>.yaml.
 
-    The first line of that file is the purpose, the next ones are examples; a group's line is its row in conf/README.md;
-    a key's line is the remark that stands with it.
+    The comment at the top of that file is purpose and examples; a line of its `defaults` is a group, a key's line has
+    the remark that stands with it.
     """
-    purpose, *examples = _head(name)
-    shown = [f"  {example}" for example in examples[:EXAMPLES]]
-    groups = [_line(f"{group}=", _shortened(what, names)) for group, what, names in _groups(name)]
+    text = (CONF / f"{name}.yaml").read_text(encoding="utf-8")
+    head = re.match(r"(#.*\n)*", text)
+    purpose, *examples = head[0].replace("# ", "").splitlines() if head else [""]
+    groups = [(group, what) for group, what in _groups(text) if (CONF / group).is_dir()]
     remarks = [(key, default, remark) for key, default, remark in key_remarks(name) if remark]
     keys = [_line(key, f"({default}) {remark}" if default else remark) for key, default, remark in remarks]
-    parts = [purpose, "", "examples:", *shown]
-    more = "Its other words are those of train.py and evaluate.py; their --help lists them."
+    shared = ", ".join(key for key, _, remark in key_remarks("encoder") if remark and "." not in key)
+    more = [fill(f"Further keys, in conf/encoder.yaml: {shared}.", WIDTH)] if "  - encoder" in text else []
+    parts = [purpose, "", "examples:", *(f"  {example}" for example in examples)]
     if groups:
-        parts += ["", "groups, each chosen whole (group=option):", *groups]
-        more = "conf/README.md lists all options"
-        more += "; --cfg job prints every key with its value." if name in SHOWN_WHOLE else "."
-        if "head" in composed(name):
-            shared = ", ".join(key for key, _, remark in key_remarks("encoder") if remark and "." not in key)
-            more = fill(f"Further keys, in conf/encoder.yaml: {shared}.", WIDTH) + f"\n{more}"
-    return "\n".join([*parts, "", f"keys of conf/{name}.yaml:", *keys, "", more])
+        parts += [
+            "",
+            "groups, each chosen whole (group=option):",
+            *(_line(f"{g}=", _listed(g, what)) for g, what in groups),
+        ]
+    return "\n".join([*parts, "", f"keys of conf/{name}.yaml:", *keys, "", *more])
 
 
-def _head(name: str) -> list[str]:
-    """The comment lines at the top of conf/<name>.yaml."""
-    lines = (CONF / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
-    end = next(number for number, line in enumerate(lines) if not line.startswith("#"))
-    return [line.removeprefix("#").strip() for line in lines[:end]]
+def key_remarks(name: str) -> list[tuple[str, str, str]]:
+    """Return (key, default, remark) of every key of conf/<name>.yaml, in the file's order; "" where there is none."""
+    text = (CONF / f"{name}.yaml").read_text(encoding="utf-8")
+    remarks, above = [], ""
+    for line in re.sub(r"\n {6,}#", "", text).splitlines():  # a remark of several lines as one
+        match = re.match(r"( *)(\w+):\s*(.*?)\s*(?:#\s*(.*))?$", line)
+        if match:
+            indent, key, default, remark = match.groups()
+            above = above if indent else key
+            remarks.append((f"{above}.{key}" if indent else key, default, remark or ""))
+    return remarks
 
 
-def _groups(name: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield (group, its purpose, its options) of each group of the command, purposes from conf/README.md."""
-    for line in (CONF / "README.md").read_text(encoding="utf-8").splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == 4 and name in cells[3].split(", "):
-            purpose = re.sub(r" \(\[[^)]*\)\)", "", cells[1]).replace("`", "")
-            group = cells[0].strip("`")
-            yield group, purpose, list(options(group))
+def _groups(text: str) -> list[tuple[str, str]]:
+    """The groups of a program and what they set: its own, those of conf/encoder.yaml before them."""
+    shared = (CONF / "encoder.yaml").read_text(encoding="utf-8") if "  - encoder" in text else ""
+    return re.findall(r"^  - (\w+): \S+ # (.*)$", shared + text, re.M)
 
 
-def _shortened(purpose: str, names: list[str]) -> str:
-    """Return purpose and options, as many of them as a line holds."""
-    for count in range(len(names), 0, -1):
-        more = len(names) - count
-        text = f"{purpose}: {', '.join(names[:count])}{f' and {more} more' * bool(more)}"
-        if len(text) <= WIDTH - 17:
-            break
-    return text
+def _listed(group: str, what: str) -> str:
+    """What a group sets, and its options, as many as two lines hold."""
+    names = ", ".join(
+        sorted(file.relative_to(CONF / group).with_suffix("").as_posix() for file in (CONF / group).rglob("*.yaml"))
+    )
+    return f"{what}: {names if len(names) < 2 * WIDTH else names[: names.rindex(', ', 0, 2 * WIDTH)] + ', ...'}"
 
 
 def _line(name: str, text: str) -> str:

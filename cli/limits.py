@@ -1,13 +1,28 @@
-"""Numbers and words of a configuration: the smallest and largest of each, where null stands, which words there are."""
+"""The one check of values: each key has a limit, words, or the kind of value that conf/ gives it."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from math import inf, isfinite
 from typing import Any
 
-from cli.compose import OF_A_SOURCE, flat, options
+from cli.compose import FREE, flat, groups, options, own_values
 from cli.errors import UserError
-from cli.kinds import check_kinds, shown
+
+SWITCH = (True, False)
+TOKENS = ("all", "last", "mean")
+PROGRAMS = ("train", "encoder", "evaluate", "representation", "mine", "specialise", "study")
+NULL = type(None)
+KINDS = {
+    bool: "true or false",
+    float: "a number",
+    str: "a text, one of digits in quotes of its own: \"'5'\"",
+    list: "a list",
+    dict: "keys and values, such as {a: 1}",
+    NULL: "null",
+}
+OWN_CHECK = ("objective.matryoshka", "objective.betas", "evaluation.dims", "adapter.experts")
+OF_OTHERS = {"experiment", "design", "divergence", "stages"}  # groups that set keys of others
 
 
 @dataclass(frozen=True)
@@ -45,17 +60,14 @@ def real(smallest: float, null: str = "", largest: float = inf, below: float = i
     return Limit(smallest, null, False, largest, below)
 
 
-SWITCH = (True, False)
-TOKENS = ("all", "last", "mean")
-
-HEAD = {  # of the keys of conf/tables/head.yaml, and of the poolers that have a head
+HEAD = {  # of the keys of head.* in conf/encoder.yaml, and of the poolers that have a head
     **dict.fromkeys(("num_queries", "num_latents", "num_heads"), Limit(1)),
     "head_dim": Limit(1, "hidden size / num_heads"),
     "of_width": Limit(1, "the sizes as they stand"),
     "mlp_factor": real(1e-6),
     **dict.fromkeys(("query_std", "layer_weights_std"), real(0)),
 }
-HEAD_WORDS = {"start": ("near_mean", "torch"), "mlp": SWITCH, "residual": SWITCH}
+HEAD_WORDS = {"start": ("near_mean", "torch")}
 
 # The keys of conf/encoder.yaml, which train.yaml and evaluate.yaml share; poolers and attention patterns state theirs.
 ENCODER = {
@@ -70,62 +82,47 @@ ENCODER_WORDS = {
     "padding_side": ("right", "left"),
     "accelerator": ("auto", "cpu", "gpu", "cuda"),
     "precision": ("auto", "bf16", "mixed", "fp32"),
-    **dict.fromkeys(("tf32", "deterministic", "backbone.frozen", "pooler.trainable"), SWITCH),
-    **{f"trainer.{key}": SWITCH for key in ("gradcache", "gradient_checkpointing", "sync_gradients", "shard_base")},
-    **dict.fromkeys(("token_choice.last_real", "token_choice.pool_eos", "token_choice.mask_padding"), SWITCH),
-    **dict.fromkeys(("evaluation.glued", "token_choice.pool_bos"), SWITCH),
-    "token_choice.lastlayer_tokens": TOKENS,
+    **dict.fromkeys(("token_choice.lastlayer_tokens", "attn.tokens", "pooler.tokens"), TOKENS),
     "token_choice.routing_weights": ("softmax", "logits"),
     "token_choice.standardise": ("none", "corpus", "batch"),
-    "attn.tokens": TOKENS,
-    "attn.lastlayer_tokens_in_code": TOKENS,
-    "pooler.tokens": TOKENS,
-    **dict.fromkeys(("pooler.pool_bos", "pooler.pool_eos", "pooler.pool_instruction"), SWITCH),
-    **dict.fromkeys(("pooler.normalize", "pooler.last_real", "pooler.mask_padding", "template.eos"), SWITCH),
     **{f"head.{key}": known for key, known in HEAD_WORDS.items()},
     "evaluation.autocast": (None, "fp16", "bf16", "fp32"),
     "evaluation.instructions": ("none", "table", "mteb"),
     "model.quantise": (None, "nf4"),
     "model.attn_implementation": ("auto", "unpadded", "sdpa", "eager", "flash_attention_2"),
-    **dict.fromkeys(("model.sliding_window", "model.trust_remote_code"), SWITCH),
 }
 
 # The keys of conf/data that are no files, texts or names, for all programs that read data.
 DATA = {"data.negatives": Limit(1), "data.smallest": Limit(2), "data.shortest": Limit(0)}
-DATA_WORDS = {"data.one_source": SWITCH, "data.level": ("subpackage", "package")}
-
-# The keys of conf/tables/launcher.yaml.
-LAUNCHER = {
-    "launcher.jobs": Limit(-1),
-    **{f"launcher.{key}": Limit(1) for key in ("minutes", "cpus", "at_once")},
-    "launcher.gpus": Limit(0, "one per process"),
-    "launcher.memory": Limit(1, "what the partition gives"),
-}
-LAUNCHER_WORDS = {"launcher.name": tuple(options("launcher"))}
+DATA_WORDS = {"data.level": ("subpackage", "package")}
 
 
 def check_limits(config: Any, limits: Mapping[str, Limit], words: Mapping[str, Collection[Any]]) -> None:
-    """Refuse a word where a number belongs, a fraction where a whole one does, what is out of range, odd words, and
-    at all other keys what is of another kind than in conf/ (cli/kinds.py).
+    """Refuse a value that is out of range, none of the known words, or of another kind than conf/ gives its key.
 
     config: the resolved configuration; a key that it has not is not looked at, since not every pooler has a head.
-    words: key -> the known ones; a set of them: a list of any.
+    words: key -> the known ones; a set of them: a list of any. Keys of a source of a mix are checked as those of data.
     Raises `UserError`, which names key, value and what may stand there. Whether numbers fit one another is for
     others to say.
     """
-    values = flat(config)
-    of_sources = {key: OF_A_SOURCE.sub("data", key) for key in values if OF_A_SOURCE.match(key)}
-    words = {**words, **{key: words[name] for key, name in of_sources.items() if name in words}}
-    of_source = {**DATA, "data.validation": Limit(0)}  # a source of a mix may keep nothing out of training
-    limits = {**limits, **{key: of_source[name] for key, name in of_sources.items() if name in of_source}}
-    for key, known in words.items():
-        if key in values and not _is_among(values[key], known):
-            named = f"{'a list of any' if isinstance(known, set) else 'one'} of {', '.join(map(shown, known))}"
-            raise UserError(f"{key}={shown(values[key])} must be {'true or false' if known is SWITCH else named}.")
-    for key, limit in limits.items():
-        if key in values and not limit.allows(values[key]):
-            raise UserError(f"{key}={shown(values[key])} must be {limit}.")
-    check_kinds(config, {*words, *limits})
+    for key, value in sorted(flat(config).items(), key=lambda item: item[0].startswith("pooler.")):
+        name = of_source(key)
+        limit = Limit(0) if name == "data.validation" and name != key else limits.get(name)
+        if name in words:
+            must = "" if _is_among(value, words[name]) else _one_of(words[name])
+        elif limit:
+            must = "" if limit.allows(value) else str(limit)
+        else:
+            own = value == {} or name in OWN_CHECK or name.startswith(FREE)
+            must = "" if own else _of_another_kind(name, value)
+        if must:
+            raise UserError(f"{key}={shown(value)} must be {must}.")
+
+
+def of_source(key: str) -> str:
+    """Return the key of data= that a key of a source of data=mix is: data.sources.pairs.path -> data.path."""
+    parts = key.split(".")
+    return ".".join(["data", *parts[3:]]) if parts[:2] == ["data", "sources"] and len(parts) > 3 else key
 
 
 def _is_among(value: Any, known: Collection[Any]) -> bool:
@@ -134,9 +131,56 @@ def _is_among(value: Any, known: Collection[Any]) -> bool:
     return any(type(value) is type(word) and value == word for word in known)
 
 
-def check_groups(config: Any, groups: Sequence[str]) -> None:
+def _one_of(known: Collection[Any]) -> str:
+    if known is SWITCH:
+        return KINDS[bool]
+    return f"{'a list of any' if isinstance(known, set) else 'one'} of {', '.join(map(shown, known))}"
+
+
+def _of_another_kind(key: str, value: Any) -> str:
+    """Return what a value must be, "" where it is of a kind that conf/ gives its key."""
+    kinds = _kinds()
+    holder = next((other for other in kinds if key.startswith(f"{other}.") and dict not in kinds[other]), "")
+    below = next((other for other in kinds if other.startswith(f"{key}.")), "")
+    if holder:
+        return f"left out: {holder} is one value"
+    if below and key not in kinds and not (value is None and key in groups()):
+        return f"left out: it has keys of its own, such as {below}"
+    allowed = kinds.get(key, {_kind(value)})
+    if allowed == {NULL}:  # numbers that may be null have a limit
+        allowed = {NULL, str, list, dict}
+    return "" if _kind(value) in allowed else " or ".join(what for kind, what in KINDS.items() if kind in allowed)
+
+
+@cache
+def _kinds() -> dict[str, set[type]]:
+    """Return key -> the kinds of all values that conf/ gives it; `${a.b}` has those of a.b."""
+    stated = [pair for name in PROGRAMS for pair in flat(own_values(name)).items()]
+    for group in {*groups()} - OF_OTHERS:
+        stated += [(f"{group}.{key}", value) for of in options(group).values() for key, value in flat(of).items()]
+    kinds: dict[str, set[type]] = {}
+    computed = [(key, value) for key, value in stated if isinstance(value, str) and value.startswith("${")]
+    for key, value in stated:
+        if (key, value) not in computed and value != "???":
+            kinds.setdefault(of_source(key), set()).add(_kind(value))
+    for key, value in computed:
+        if value[2:-1] in kinds:
+            kinds.setdefault(key, set()).update(kinds[value[2:-1]])
+    return kinds
+
+
+def _kind(value: Any) -> type:
+    return float if type(value) is int else type(value)
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message, as it is typed, in one line."""
+    return "null" if value is None else " ".join(str(value).split())
+
+
+def check_groups(config: Any, names: Sequence[str]) -> None:
     """Refuse `model=null` and the like, where something must be chosen. Raises `UserError`."""
-    for group in groups:
+    for group in names:
         if not config.get(group):
             raise UserError(f"{group}= is empty. Give one of {', '.join(options(group))}.")
 

@@ -3,7 +3,7 @@
 import runpy
 import sys
 
-from cli.remarks import HOME
+from cli.help import HOME
 
 
 def train() -> None:

@@ -10,7 +10,7 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, 
 from transformers import __version__ as version
 
 from cli.errors import UserError
-from cli.remarks import HOME
+from cli.help import HOME
 from encoders.attention.switch import WINDOWLESS, kernel_of, knows_sdpa
 from encoders.precision import quantisation, same_in_evaluation, use_autocast
 

@@ -10,9 +10,9 @@ from typing import Any
 from cli.compose import composed, flat, plain
 from cli.errors import UserError
 from cli.limits import check_dims, fit_width
-from cli.quoting import asked_of_runs, evaluate_words
 from encoders.templates import DEFAULT
 from evaluation.embeddings import Embeddings, Encoder, let_go, shared
+from evaluation.words import evaluate_words
 from records.fingerprint import of_value
 from records.lineage import label, read_stages
 from records.manifest import check_code, read_manifest
@@ -92,7 +92,7 @@ class Candidate:
 
 def configured(words: Sequence[str]) -> Config:
     """Return conf/evaluate.yaml under these words, with those that count in place of what runs say."""
-    return plain(composed("evaluate", evaluate_words(words))) | {"asked": asked_of_runs(words)}
+    return plain(composed("evaluate", evaluate_words(words)))
 
 
 def candidates(cfg: Config) -> list[Candidate]:

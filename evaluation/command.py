@@ -1,16 +1,11 @@
 """`python evaluate.py key=value ...`: configuration in, scores on disk, a table on the screen."""
 
-import os
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cli.compose import CONF, check_overrides, composed, plain
-from cli.errors import UserError, fail
-from cli.help import help_screen
-from cli.hydra_flags import job_config, own_flags
+from cli.errors import UserError
 from cli.limits import (
     ENCODER,
     ENCODER_WORDS,
@@ -23,18 +18,12 @@ from cli.limits import (
     real,
 )
 from cli.quiet import quiet
-from cli.quoting import asked_of_runs, evaluate_words
 from evaluation.candidates import Candidate, Config, candidates, configured
 from evaluation.instructions import MODES, read_instructions
 from evaluation.overlap import overlap_notes
 from evaluation.readings import check_readings, read_by, share_starts
 from evaluation.report import score_table
-from evaluation.results import nothing_left
 from evaluation.scoring import Options, Outcome, score
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
-
 
 LIMITS = ENCODER | {
     "overlap": real(0, "not counted", largest=1),
@@ -50,64 +39,6 @@ WORDS = ENCODER_WORDS | {
     **dict.fromkeys(("predictions", "embeddings", "progress"), SWITCH),
 }
 OF_OURS = ("run", "readings", "untrained", "instructions", "predictions")  # keys that foreign= knows nothing of
-MULTIRUN = ("-m", "--multirun")
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Read the command line, score, print. Raises `UserError` for what the user can mend."""
-    os.environ.setdefault("TQDM_DISABLE", "1")  # bars inside mteb would tear ours; tqdm reads it when first imported
-    if {"-h", "--help"} & set(arguments):
-        print(help_screen("evaluate"))
-        return
-    if {*MULTIRUN} & set(arguments):
-        sweep([word for word in arguments if word not in MULTIRUN])
-        return
-    flags = own_flags("evaluate.py", arguments)
-    if flags.cfg:
-        print(job_config(composed("evaluate", evaluate_words(flags.overrides)), flags), end="")
-        return
-    run(configured(flags.overrides))
-
-
-def sweep(words: Sequence[str]) -> None:
-    """Run a job for each value of the words that have several, by Hydra's launcher: `-m tasks=[a,b],[c]`.
-
-    Jobs of one run write into one folder of scores, so the same command without -m prints the table of all.
-    """
-    import hydra
-
-    overrides = evaluate_words(words)
-    check_overrides("evaluate", ["-m", *(word for word in overrides if word != "~benchmark")])
-    sys.argv[1:] = ["-m", *overrides]
-    hydra.main(config_path=str(CONF), config_name="evaluate", version_base="1.3")(job)()
-
-
-def job(cfg: "DictConfig") -> None:
-    """Run a job of a sweep, on a GPU of its own where the machine has several."""
-    import torch
-    from hydra.core.hydra_config import HydraConfig
-
-    hydra = HydraConfig.get()
-    os.environ.setdefault("LOCAL_RANK", str(hydra.job.num % max(1, torch.cuda.device_count())))
-    try:
-        run(plain(cfg) | {"asked": asked_of_runs(hydra.overrides.task)})
-    except UserError as error:
-        fail(error)
-
-
-def finished(arguments: Sequence[str]) -> bool:
-    """Tell whether a command line that names runs would score nothing; False where only loading an encoder tells.
-
-    False, too, with predictions=true: scores that have none are made again.
-    """
-    from evaluation.tasks.chosen import task_set
-
-    cfg = configured(arguments)
-    if cfg["instructions"] is not None:
-        cfg["evaluation"]["instructions"] = cfg["instructions"]
-    tasks = task_set(cfg).tasks
-    more = cfg["readings"] or cfg["predictions"]
-    return not more and all(nothing_left(candidate, tasks) for candidate in candidates(cfg))
 
 
 def check(cfg: Config) -> list[str]:

@@ -8,14 +8,14 @@
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
 from evaluation.candidates import Candidate
-from evaluation.instructions import Instructions, read_instructions
+from evaluation.instructions import Instructions
 from records.files import alone_in, write_json
 from records.fingerprint import of_value
 from records.manifest import MANIFEST_VERSION, check_seal, sealed
@@ -32,20 +32,6 @@ def revision(candidate: Candidate, fingerprint: str, instructions: Instructions)
 def model_folder(candidate: Candidate) -> Path:
     """Return the folder that mteb makes for a model; its revisions lie below."""
     return candidate.results / "results" / candidate.name.replace("/", "__")
-
-
-def nothing_left(candidate: Candidate, tasks: Sequence[Any]) -> bool:
-    """Tell whether all that scoring this candidate would write is there; False where only loading it would tell."""
-    fingerprint = candidate.fingerprint()
-    if fingerprint is None:
-        return False
-    instructions = read_instructions(candidate.manifest["config"]["evaluation"]["instructions"])
-    folder = model_folder(candidate) / revision(candidate, fingerprint, instructions)
-    record, described = written_record(folder), read_object(candidate.results / "tasks.json") or {}
-    every = [part for task in tasks for part in [*parts(task), task]]
-    return {task.metadata.name for task in tasks} <= described.keys() and all(
-        task.metadata.name in record.get("tasks", {}) and finished(folder, task, record) for task in every
-    )
 
 
 def parts(task: Any) -> list[Any]:

@@ -3,13 +3,12 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from cli.compose import composed, composer, flat, groups, plain
+from cli.compose import choices_of, composed, flat, groups, plain
 from cli.errors import UserError
 from cli.limits import check_study
 from records.files import write_json
@@ -17,9 +16,8 @@ from records.identity import BOOKKEEPING, below, different_keys
 from records.lineage import OTHER_RUNS, label, other_runs
 from records.manifest import MANIFEST_VERSION, read_manifest, sealed
 
-UNNAMED = ("encoder", "design", "sweep", "launcher")  # list other groups, whose settings are named; or say who runs it
-# Groups that choose members of others: their name says it all.
-CHOOSING = ("experiment", "profile", "divergence", "mixture")
+UNNAMED = ("encoder", "design")  # list other groups, whose settings are named
+CHOOSING = ("experiment", "divergence")  # choose members of other groups: their name says it all
 # What tells the designs and stages of one study apart, and is looked up by the folder's name: named in every study.
 OF_A_DESIGN = (*UNNAMED, *CHOOSING, "pooler", "attn", "objective", "stages", "lineage", "lora.start", "lora.combine")
 LONGEST_NAME = 120
@@ -61,22 +59,17 @@ class RunFolder:
         write_json(self.manifest_path, sealed({"manifest_version": MANIFEST_VERSION, **manifest}))
 
 
-def run_folder(config: dict[str, Any], choices: Mapping[str, str | None], fixed: Sequence[str] = ()) -> RunFolder:
-    """Return the folder of a configuration. choices: Hydra's group choices ({"model": "tiny", ...}).
+def run_folder(config: dict[str, Any], words: Sequence[str]) -> RunFolder:
+    """Return the folder of a configuration. words: the overrides of conf/train.yaml that make it.
 
     The study's name is followed by every group and key that differs from the defaults, so that two runs that
-    differ in any key never share a folder: `embedded+lora.r-8`. fixed: words that belong to the study itself, as
-    `fixed_words` returns them; they are its defaults and are not named. A run that has all of them in its folder's
-    name already is found there. Raises `UserError` for a study that has no name.
+    differ in any key never share a folder: `embedded+lora.r-8`. In a study that has a name of its own (study=<name>)
+    what all its runs are given is its default, and not named. Raises `UserError` for a study that has no name.
     """
     check_study(config)
     cell = Path(f"{config['pooler']['name']}-{config['attn']['name']}", f"seed{config['seed']}")
-    names = [
-        _path_safe("+".join([config["study"], *_deviations(config, choices, w)]))
-        for w in dict.fromkeys([(), tuple(fixed)])
-    ]
-    folders = [RunFolder(Path(config["runs_dir"]) / name / cell) for name in names]
-    return next((folder for folder in folders if folder.manifest_path.exists()), folders[-1])
+    name = "+".join([config["study"], *_deviations(config, words, _fixed_words(config, words))])
+    return RunFolder(Path(config["runs_dir"], _path_safe(name), cell))
 
 
 def whole_study(folder: Path, study: str) -> str:
@@ -90,35 +83,36 @@ def model_name(study: str, cell: str) -> str:
     return f"{study.replace('/', '_').replace(' ', '_')}/{cell}"
 
 
-def fixed_words(config: dict[str, Any], words: Sequence[str], params: Iterable[str] = ()) -> list[str]:
-    """Return the words of a job that say what its study is: none where the study has no name of its own.
+def _fixed_words(config: dict[str, Any], words: Sequence[str]) -> list[str]:
+    """Return the words that say what a study is: none where it has no name of its own.
 
-    words: the job's overrides, such as ["study=mine", "data=jsonl", "lora.r=8"]; params: the axes of `sweep=`. What is
-    swept over (`axes`) and what tells designs apart is left out, since one study holds several.
+    What is swept over (`axes`) and what tells designs apart is left out, since one study holds several.
     """
     keys = [word.partition("=")[0].lstrip("+~") for word in words]
     if "study" not in keys:
         return []
-    several = {*(config.get("axes") or ()), *params, *OF_A_DESIGN}
+    several = {*(config.get("axes") or ()), *OF_A_DESIGN}
     left_out = (*BOOKKEEPING, *(["objective"] if "objective" in keys else ()))  # in_batch is no key of another one
     return [w for key, w in zip(keys, words, strict=True) if key not in several and not below(key, left_out)]
 
 
-def _deviations(config: dict[str, Any], choices: Mapping[str, str | None], fixed: Sequence[str]) -> list[str]:
-    members = {k: v for k, v in choices.items() if v and not k.startswith("hydra") and k not in UNNAMED}
-    usual = choices_of(fixed)
-    parents = [f"{k}={members[k]}" for k in CHOOSING if k in members and members[k] != usual.get(k)]
-    implied = {**choices_of([*fixed, *parents]), **{k: usual.get(k) for k in CHOOSING}} if parents else usual
+def _deviations(config: dict[str, Any], words: Sequence[str], fixed: Sequence[str]) -> list[str]:
+    members = {k: v for k, v in choices_of("train", words).items() if v and not k.startswith("hydra/")}
+    members = {k: v for k, v in members.items() if k not in UNNAMED and v != "none"}
+    parents = [f"{k}={members[k]}" for k in CHOOSING if k in members]
+    chosen = [*(word for word in fixed if _chooses(word)), *parents]
+    implied = {**choices_of("train", chosen), **dict.fromkeys(CHOOSING)}
     if any(k.startswith("data@") for k in members):  # what a mix takes for its sources, unless it is told otherwise
-        of_mix = choices_of([*fixed, *parents, f"data={members['data']}"])
-        implied = {**implied, **{k: v for k, v in of_mix.items() if k.startswith("data@")}}
+        of_mix = choices_of("train", [*chosen, f"data={members['data']}"])
+        implied |= {k: v for k, v in of_mix.items() if k.startswith("data@")}
     named = [f"{k}-{v}" for k, v in sorted(members.items()) if k not in ("pooler", "attn") and v != implied.get(k)]
     place = [f"{k}='{config[k]}'" for k in ("study", "runs_dir") if k in config]  # stages are found by them
-    place += [f"seed={config['seed']}", *(word for word in fixed if word.partition("=")[0] not in choices)]
+    place += [f"seed={config['seed']}", *(word for word in fixed if not _chooses(word))]
     base = flat(plain(composed("train", [*(f"{k}={v}" for k, v in members.items()), *place])))
     mine = flat(config)
     keys = [k for k in sorted(mine.keys() | base.keys()) if mine.get(k) != base.get(k) and not below(k, BOOKKEEPING)]
-    return named + [f"{k}-{_runs(config, k) if k in OTHER_RUNS else short(mine.get(k))}" for k in keys]
+    values = [_runs(config, k) if k in OTHER_RUNS else short(mine.get(k)) for k in keys]
+    return [*(name.replace("/", ".") for name in named), *(f"{k}-{v}" for k, v in zip(keys, values, strict=True))]
 
 
 def _runs(config: dict[str, Any], key: str) -> str:
@@ -126,22 +120,8 @@ def _runs(config: dict[str, Any], key: str) -> str:
     return runs or (short(config["adapter"]["experts"]) if key == "adapter.experts" else "none")
 
 
-def choices_of(overrides: Sequence[str]) -> dict[str, str | None]:
-    """Return the members of conf/'s groups that a command line chooses: {"model": "tiny", "design": None, ...}.
-
-    Words of keys are left out: they choose nothing, and `pooler.tokens=all` exists only beside the pooler that has it.
-    """
-    return dict(_choices(tuple(word for word in overrides if _chooses(word))))
-
-
 def _chooses(word: str) -> bool:
     return word.partition("=")[0].lstrip("+~").partition("@")[0] in groups()
-
-
-@lru_cache(maxsize=256)
-def _choices(overrides: tuple[str, ...]) -> dict[str, str | None]:
-    with composer() as compose:
-        return dict(compose("train", overrides=list(overrides), return_hydra_config=True).hydra.runtime.choices)
 
 
 def short(value: Any) -> str:

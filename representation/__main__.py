@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cli.compose import composed, plain
 from cli.errors import guard
 from cli.help import help_screen
-from cli.quoting import asked_of_runs, evaluate_words
+from evaluation.words import evaluate_words
 
 
 def main(arguments: Sequence[str] = ()) -> None:
@@ -17,10 +17,10 @@ def main(arguments: Sequence[str] = ()) -> None:
         print(help_screen("representation"))
         return
     os.environ.setdefault("TQDM_DISABLE", "1")
-    cfg = plain(composed("representation", evaluate_words(arguments, ("out",))))
+    cfg = plain(composed("representation", evaluate_words(arguments)))
     from representation.command import run
 
-    run({**cfg, "asked": asked_of_runs(arguments)})
+    run(cfg)
 
 
 if __name__ == "__main__":

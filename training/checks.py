@@ -13,9 +13,6 @@ from cli.limits import (
     DATA_WORDS,
     ENCODER,
     ENCODER_WORDS,
-    LAUNCHER,
-    LAUNCHER_WORDS,
-    SWITCH,
     Limit,
     check_groups,
     check_limits,
@@ -52,7 +49,6 @@ LIMITS = {
     "trainer.validate_every": Limit(0),
     "trainer.devices": Limit(1),
     "trainer.num_nodes": Limit(1),
-    **LAUNCHER,
     "trainer.threads": Limit(1, "one for each core"),
     "trainer.gradient_clip": real(0, "none"),
     "objective.warmup": Limit(0),
@@ -72,15 +68,11 @@ WORDS = {
     **DATA_WORDS,
     "adapter.router": ROUTERS,
     "adapter.trains": ("router", "experts"),
-    "adapter.always": SWITCH,
     "lora.combine": COMBINE,
     "adapter.name": tuple(options("adapter")),
-    **LAUNCHER_WORDS,
     "trainer.progress": (True, False, "lines"),
-    **dict.fromkeys(("resume", "logging.csv", "logging.tensorboard"), SWITCH),
-    "check": SWITCH,
 }
-NEEDED = ("model", "attn", "pooler", "head", "template", "data", "objective", "trainer")
+NEEDED = ("model", "attn", "pooler", "template", "data", "objective")
 
 
 def check_sizes(config: Config) -> None:

@@ -17,7 +17,7 @@ from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, Wand
 from pytorch_lightning.strategies import DDPStrategy
 
 from cli.errors import UserError
-from cli.remarks import HOME
+from cli.help import HOME
 from encoders.chunking import is_out_of_memory
 from encoders.precision import best_device
 from records.files import replacing

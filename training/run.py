@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from hydra.core.hydra_config import HydraConfig
 from pytorch_lightning.utilities import rank_zero_only
 
 from cli.quiet import quieten
@@ -13,7 +12,7 @@ from corpora.overlap import keep_texts
 from corpora.triples import Triple
 from records.files import alone_in
 from records.fingerprint import of_file
-from records.run_folder import RunFolder, fixed_words, run_folder
+from records.run_folder import RunFolder
 from training.checks import check_sizes, refuse_changed
 from training.corpus_statistics import fit_statistics, sample
 from training.cost import check
@@ -29,25 +28,23 @@ from training.validation import SHOWN, HeldOut
 Config = dict[str, Any]
 
 
-def run(config: Config) -> None:
-    """Train the run of a job's configuration unless its folder says it is finished; check=true only counts it."""
+def run(config: Config, folder: Path) -> None:
+    """Train into `folder` unless it says that the run is finished; check=true only counts it.
+
+    config: conf/train.yaml as composed and resolved. An interrupted run continues. Raises `UserError`.
+    """
     objective = objective_class(config["objective"]["name"])
     if issubclass(objective, Pretraining):
         begin(config)
         objective.pretrain(config)
-        return
-    if config["check"]:
+    elif config["check"]:
         begin(config)
         check(config)
-        return
-    hydra = HydraConfig.get()
-    fixed = fixed_words(config, hydra.overrides.task, hydra.sweeper.get("params") or {})
-    folder = run_folder(config, hydra.runtime.choices, fixed)
-    if finished(config, folder):
-        print(f"{folder.path} is finished; nothing to do.")
-        return
-    begin(config)
-    train_run(config, folder)
+    elif finished(config, RunFolder(folder)):
+        print(f"{folder} is finished; nothing to do.")
+    else:
+        begin(config)
+        train_run(config, RunFolder(folder))
 
 
 def finished(config: Config, folder: RunFolder) -> bool:

@@ -24,7 +24,7 @@ from analysis.scores.task_types import known_types
 from analysis.settings import Settings
 from analysis.statistics.seeds import FEWEST_SEEDS
 from cli.errors import UserError
-from cli.remarks import CONF
+from cli.help import CONF
 
 PLACE = 35
 METHODS = (

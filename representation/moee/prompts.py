@@ -1,7 +1,7 @@
 """Steadiness of routing weights and of hidden states when the prompt is worded in other ways.
 
 MoEE (Li and Zhou, arXiv 2410.10814, sections 3.2 and 4.4, figures 4 and 5). The same pairs of texts are embedded under
-every prompt of conf/tables/prompts.yaml; the score is that of each prompt, the agreement that of two prompts'
+every prompt of prompts.wordings; the score is that of each prompt, the agreement that of two prompts'
 similarities.
 """
 
@@ -15,8 +15,7 @@ from scipy.stats import rankdata
 from analysis.drawings.drawing import Drawing
 from analysis.questions.question import Answer
 from analysis.statistics.arrays import Floats
-from cli.compose import options
-from cli.errors import UserError, nearest
+from cli.errors import UserError
 from cli.limits import Limit, real
 from encoders.templates import TEXT_FIELD, Form, Template, pieces
 from encoders.text_encoder import TextEncoder
@@ -34,7 +33,6 @@ Config = dict[str, Any]
 OfTask = dict[str, Floats]  # reading -> [prompts, n] similarities of n pairs
 PLACE = 80
 LIMITS = {"prompts.pairs": Limit(8), "prompts.alpha": real(0)}
-WORDS = {"prompts.wordings": tuple(options("prompts"))}
 STATISTICS = {
     "mean": "Mean score",
     "spread": "Standard deviation over prompts",
@@ -77,15 +75,9 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
     )
 
 
-def prompt_templates(name: str) -> dict[str, Template]:
-    """Return name -> template of a list of prompts in conf/tables/prompts.yaml.
-
-    Raises `UserError` for a list that there is not.
-    """
-    lists = options("prompts")
-    if name not in lists:
-        raise UserError(f"There is no prompts.wordings={name} in conf/tables/prompts.yaml. {nearest(name, lists)}")
-    forms = {name: Form(wording, wording) for name, wording in lists[name].items()}
+def prompt_templates(wordings: dict[str, str]) -> dict[str, Template]:
+    """Return name -> template of each wording, in which {text} stands for the text."""
+    forms = {name: Form(wording, wording) for name, wording in wordings.items()}
     return {name: Template(f"prompt {name}", form, form, eos=False) for name, form in forms.items()}
 
 

@@ -12,7 +12,7 @@ import pytest
 from analysis.__main__ import main
 from analysis.cli import help_page, read_arguments
 from cli.errors import UserError, guard
-from cli.remarks import CONF, key_remarks
+from cli.help import CONF, key_remarks
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -1,67 +1,58 @@
-"""`--help`: a screen that is read from conf/, so that it names what is there."""
+"""`--help` names each key with a remark, and its examples are commands that compose."""
 
 import re
 import shlex
 
 import pytest
+import yaml
 
-from cli.compose import CONF, check_overrides, composed, options, own_keys
-from cli.help import EXAMPLES, help_screen
-from cli.quoting import as_typed, evaluate_words, train_words
-from cli.remarks import key_remarks
-from tests.started import start
-from training.mine.__main__ import QUOTED
-from training.specialise.__main__ import specialise_words
+from cli.compose import composed, flat, own_values
+from cli.help import CONF, help_screen, key_remarks
+from cli.words import SWEEP, check_sweep, flags_and_words
+from studies.jobs import split_words
+from tests.started import run_here
 
-COMMANDS = {
-    "train": lambda words: check_overrides("train", train_words(words)),
-    "evaluate": lambda words: composed("evaluate", evaluate_words(words)),
-    "representation": lambda words: composed("representation", evaluate_words(words)),
-    "mine": lambda words: composed("mine", as_typed(words, QUOTED)),
-    "specialise": lambda words: composed("specialise", specialise_words(words)),
-}
+PROGRAMS = ("train", "evaluate", "representation", "mine", "specialise", "study", "analysis")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_screen_has_a_purpose_five_examples_and_every_group(name):
-    lines = help_screen(name).splitlines()
-    assert lines[0].endswith(".")
-    start = lines.index("examples:") + 1
-    assert all(line.startswith("  python ") for line in lines[start : start + EXAMPLES])
-    shown = {match[1] for line in lines if (match := re.match(r"  (\w+)= ", line))}
-    groups = {key for key in composed(name) if options(key)} | ({"design", "sweep"} if name == "train" else set())
-    assert groups <= shown
-    assert all(len(line) <= 140 for line in lines)
+@pytest.mark.parametrize("name", [*PROGRAMS, "encoder"])
+def test_every_key_has_a_remark(name):
+    remarks = {key: remark for key, _, remark in key_remarks(name)}
+    keys = [key for key in flat(own_values(name)) if not key.startswith(("order.", "prompts.wordings."))]
+    assert [key for key in keys if not remarks.get(key)] == []
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_examples_compose(name):
-    modules = {"representation": "representation", "mine": "training.mine", "specialise": "training.specialise"}
-    program = modules.get(name, f"{name}.py")
-    for line in help_screen(name).splitlines():
-        example = re.match(rf"  python (?:-m )?{re.escape(program)} (.*?)(?:  |$)", line.split(" training-free")[0])
-        if example and "<" not in example[1]:
-            COMMANDS[name](shlex.split(example[1]))
+@pytest.mark.parametrize("name", PROGRAMS[:-1])
+def test_the_examples_of_a_program_compose(name):
+    lines = re.findall(r"^ *(python (?:-m )?\S+)((?: \S+=(?:\"[^\"]*\"|'[^']*'|\S+)| -m)*)", help_screen(name), re.M)
+    assert lines
+    for program, words in lines:
+        arguments = [word.replace("...", "x") for word in shlex.split(words)]
+        if "train.py" in program:
+            flags, overrides = flags_and_words("train.py", arguments)
+            check_sweep("train", overrides, bool({*SWEEP} & {*flags}))
+        elif "study.py" in program:
+            composed("train", split_words(arguments).train)
 
 
-MODULES = {"train": ["train.py"], "evaluate": ["evaluate.py"], "study": ["study.py"], "analysis": ["-m", "analysis"]}
-MODULES |= {"representation": ["-m", "representation"], "mine": ["-m", "training.mine"]}
-MODULES |= {"specialise": ["-m", "training.specialise"]}
+def test_help_starts_with_the_purpose_of_the_file():
+    done = run_here("train.py", "--help")
+    assert done.returncode == 0
+    assert done.stdout.startswith("Train designs of one study")
+    assert "  lora.r         (16) rank" in done.stdout
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MODULES)
-def test_the_configuration_is_shown_by_the_programs_that_say_so(name):
-    """In conf/README.md and in their manuals; the others refuse the word."""
-    (said,) = re.findall(r"With `--cfg job` (.*?) print ", (CONF / "README.md").read_text(encoding="utf-8"))
-    shows = f"`{name}.py`" in said
-    manual, shown = start(*MODULES[name], "--help"), start(*MODULES[name], "--cfg", "job")
-    assert ("--cfg job" in manual.stdout) == shows == (shown.returncode == 0)
-    assert ("conf/encoder.yaml" in manual.stdout) == (name in ("train", "evaluate", "representation", "specialise"))
-    assert shows or shown.stderr.count("\n") == 1
+def test_each_experiment_has_its_command_on_top():
+    files = [file for file in (CONF / "experiment").rglob("*.yaml") if file.stem != "mistral_7b"]
+    for file in files:
+        name = file.relative_to(CONF / "experiment").with_suffix("").as_posix()
+        assert f"experiment={name}" in file.read_text(), file
 
 
-def test_a_remark_of_several_lines_is_one():
-    (run,) = [remark for key, _, remark in key_remarks("evaluate") if key == "readings"]
-    assert "read one checkpoint (the untrained base, or a run) from one forward pass" in run
-    assert {key.split(".")[0] for key, _, remark in key_remarks("evaluate") if remark} <= set(own_keys("evaluate"))
+@pytest.mark.parametrize("file", sorted(CONF.rglob("*.yaml")), ids=lambda file: str(file.relative_to(CONF)))
+def test_each_file_of_conf_composes_by_its_name(file):
+    assert yaml.safe_load(file.read_text()) is not None
+    if file.parent == CONF or file.parts[len(CONF.parts)] in ("benchmark",):
+        return
+    group, *name = file.relative_to(CONF).with_suffix("").parts
+    composed("train", [f"{group}={'/'.join(name)}"])

@@ -82,7 +82,7 @@ def test_a_study_keeps_what_deviates_in_its_name(tmp_path: Path) -> None:
 
 
 def test_what_is_not_the_default_counts_in_place_of_what_a_run_says(tmp_path: Path) -> None:
-    said = plain(composed("train", ["profile=reference_code", "accelerator=cpu"]))
+    said = plain(composed("train", ["divergence=all", "accelerator=cpu"]))
     folder = make_run(tmp_path, config=said)
     typed = ["instructions=none", "evaluation.autocast=fp32", "accelerator=gpu"]
     found = [candidates(configured([f"run={folder}", *typed[:k]]))[0].manifest["config"] for k in range(4)]

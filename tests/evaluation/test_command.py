@@ -8,8 +8,9 @@ import pytest
 
 from cli.compose import CONF, composed
 from cli.errors import UserError
-from cli.quoting import evaluate_words
-from evaluation.command import main
+from evaluation.candidates import configured
+from evaluation.command import run
+from evaluation.words import evaluate_words
 from tests.started import start
 
 
@@ -77,7 +78,7 @@ def test_tasks_alone_are_not_narrowed_to_docs() -> None:
 )
 def test_a_mistake_names_the_mend(typed: list[str], message: str) -> None:
     with pytest.raises(UserError, match=message):
-        main(typed)
+        run(configured(typed))
 
 
 def test_the_whole_way_with_a_real_decoder(hub_model: Path, tmp_path: Path, capsys) -> None:
@@ -89,7 +90,7 @@ def test_the_whole_way_with_a_real_decoder(hub_model: Path, tmp_path: Path, caps
         "benchmark=docs_smoke",
         f"runs_dir={tmp_path}",
     ]
-    main([*words, "progress=false"])
+    run(configured([*words, "progress=false"]))
     said = capsys.readouterr().out
     assert "1 encoders x 7 tasks" in said
     assert "tokens/s" in said
@@ -100,7 +101,7 @@ def test_the_whole_way_with_a_real_decoder(hub_model: Path, tmp_path: Path, caps
 @pytest.mark.slow
 def test_help_imports_nothing_slow() -> None:
     slow = "sorted({'mteb', 'torch', 'datasets'} & set(sys.modules))"
-    code = f"import sys, evaluation.command as c; c.main(['--help']); print({slow})"
+    code = f"import sys, runpy; sys.argv[1:] = ['--help']; runpy.run_path('evaluate.py')['main'](); print({slow})"
     done = subprocess.run([sys.executable, "-c", code], cwd=CONF.parent, capture_output=True, text=True, check=True)
     assert "benchmark=" in done.stdout
     assert done.stdout.splitlines()[-1] == "[]"

@@ -6,12 +6,12 @@ from sentence_transformers import SentenceTransformer
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from cli.quoting import evaluate_words
 from encoders.export.__main__ import main as export
 from evaluation.command import run
 from evaluation.foreign import ForeignEncoder
 from evaluation.tasks.folder import folder_tasks
 from evaluation.tasks.mteb_task import mteb_task
+from evaluation.words import evaluate_words
 from records.run_folder import RunFolder
 from tests.triples import write_triples
 from training.run import train_run

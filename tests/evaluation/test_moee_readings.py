@@ -6,8 +6,8 @@ import pytest
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from evaluation.candidates import candidates, pooler_word
-from evaluation.command import main
+from evaluation.candidates import candidates, configured, pooler_word
+from evaluation.command import run
 from evaluation.readings import check_readings, read_by
 from tests.evaluation.test_readings import scores
 
@@ -62,7 +62,8 @@ def test_what_is_misspelt_is_refused(wrong):
 
 def test_a_mixed_list_scores_as_each_pooler_alone(words, tmp_path, capsys):
     listed = "mean,layer:1/eos,moee:hidden,moee:routing/mean,moee:sum@0.5"
-    main([*words, f"readings=[{listed}]", f"runs_dir={tmp_path / 'at_once'}", f"cache_dir={tmp_path / 'one'}"])
+    places = [f"runs_dir={tmp_path / 'at_once'}", f"cache_dir={tmp_path / 'one'}"]
+    run(configured([*words, f"readings=[{listed}]", *places]))
     texts = re.findall(r"3 new scores, (\d+) texts", capsys.readouterr().out)
     assert [int(n) > 0 for n in texts] == [True, False, False, False, False], "one pass serves all"
     alone = [
@@ -73,7 +74,7 @@ def test_a_mixed_list_scores_as_each_pooler_alone(words, tmp_path, capsys):
         ["pooler=moee", "pooler.alpha=0.5"],
     ]
     for own in alone:
-        main([*words, *own, f"runs_dir={tmp_path / 'alone'}", f"cache_dir={tmp_path / 'two'}"])
+        run(configured([*words, *own, f"runs_dir={tmp_path / 'alone'}", f"cache_dir={tmp_path / 'two'}"]))
     together, apart = scores(tmp_path / "at_once"), scores(tmp_path / "alone")
     assert together == apart
     assert sorted(together) == [
@@ -88,5 +89,5 @@ def test_readings_of_routers_are_scored_in_every_number_format(words, tmp_path, 
     """Weights are stored in the format of the products, states are float32 next to them."""
     for precision in ("mixed", "bf16"):
         place = [f"results={tmp_path / precision}", f"cache_dir={tmp_path / precision}", f"precision={precision}"]
-        main([*words, *place, "readings=[mean,moee:routing]", "tasks=[Graded]"])
+        run(configured([*words, *place, "readings=[mean,moee:routing]", "tasks=[Graded]"]))
         assert capsys.readouterr().out.count("1 new scores") == 2

@@ -9,8 +9,8 @@ import pytest
 from cli.compose import composed, plain
 from cli.errors import UserError
 from encoders.text_encoder import TextEncoder
-from evaluation.candidates import candidates
-from evaluation.command import main
+from evaluation.candidates import candidates, configured
+from evaluation.command import run
 from evaluation.embeddings import _shared
 from evaluation.readings import PLAIN, check_readings, read_by, share_starts
 from poolers.layer import POOLINGS
@@ -69,14 +69,15 @@ def test_a_star_is_every_layer(small_model, tmp_path) -> None:
 
 def test_each_reading_scores_as_its_pooler_alone(words, tmp_path, capsys) -> None:
     listed = ",".join(NAMES)
-    main([*words, f"readings=[{listed}]", f"runs_dir={tmp_path / 'at_once'}", f"cache_dir={tmp_path / 'one'}"])
+    places = [f"runs_dir={tmp_path / 'at_once'}", f"cache_dir={tmp_path / 'one'}"]
+    run(configured([*words, f"readings=[{listed}]", *places]))
     texts = [int(n) for n in re.findall(r"4 new scores, (\d+) texts", capsys.readouterr().out)]
     assert texts[0] > 50
     assert texts[1:] == [0, 0, 0]  # texts encoded: all by the first
     alone = ["eos"], ["mean"], ["layer", "pooler.layer=0"], ["layer", "pooler.layer=1", "pooler.pooling=eos"]
     for pooler, *keys in alone:
         own = [f"pooler={pooler}", *keys, f"runs_dir={tmp_path / 'alone'}", f"cache_dir={tmp_path / 'two'}"]
-        main([*words, *own])
+        run(configured([*words, *own]))
     together, apart = scores(tmp_path / "at_once"), scores(tmp_path / "alone")
     assert together == apart
     assert sorted(together) == [
@@ -89,9 +90,9 @@ def test_each_reading_scores_as_its_pooler_alone(words, tmp_path, capsys) -> Non
 @pytest.mark.parametrize("kept", [True, False])
 def test_what_was_embedded_before_is_not_again(words, tmp_path, monkeypatch, kept) -> None:
     words, ran, real = [*words, f"cache_dir={tmp_path / 'cache'}", f"embeddings={kept}"], [], TextEncoder.run
-    main([*words, "readings=[eos,mean]", f"results={tmp_path / 'a'}"])
+    run(configured([*words, "readings=[eos,mean]", f"results={tmp_path / 'a'}"]))
     monkeypatch.setattr(TextEncoder, "run", lambda *given: ran.append(len(given[1])) or real(*given))
-    main([*words, "readings=[mean,eos]", f"results={tmp_path / 'b'}"])
+    run(configured([*words, "readings=[mean,eos]", f"results={tmp_path / 'b'}"]))
     assert (ran == []) == (tmp_path / "cache" / "embeddings").exists() == kept
     assert scores(tmp_path / "a") == scores(tmp_path / "b")
 
@@ -101,8 +102,8 @@ def test_readings_compare_under_the_control_rule(words, tmp_path, capsys) -> Non
     from analysis.control.find_runs import find_runs
 
     shared = [*words, f"runs_dir={tmp_path}", f"cache_dir={tmp_path / 'cache'}"]
-    main([*shared, "readings=[mean,layer:0/mean,layer:1/mean]"])
-    main([*shared, "pooler=eos"])  # scored alone, compared with readings
+    run(configured([*shared, "readings=[mean,layer:0/mean,layer:1/mean]"]))
+    run(configured([*shared, "pooler=eos"]))  # scored alone, compared with readings
     factors = ("pooler", "attn")
     text, control, cells = audit(find_runs([str(tmp_path)], factors), factors, ())
     assert control.refused == {}

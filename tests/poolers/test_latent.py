@@ -115,7 +115,7 @@ def test_parameters_are_counted():
     wanted = 32 * 256 + 4 * 256 + 4 * 256**2 + 2 * 256 + (256 * 2048 + 2048) + (1024 * 256 + 256)
     assert count(latent(width=256)) == wanted == head_parameters(256, 32, 4, 64, 1024)
     assert abs(count(latent("pooler.match_params=50001", width=32)) - 50_001) <= 1.5 * 32 + 1
-    published = ["head=paper", "pooler.num_heads=8", "pooler.head_dim=4096"]
+    published = ["head.num_latents=512", "pooler.num_heads=8", "pooler.head_dim=4096"]
     with torch.device("meta"):
         pooler = latent(*published, width=4096)
     assert pooler.latents.shape == (512, 4096)

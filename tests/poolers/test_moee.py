@@ -101,7 +101,7 @@ def test_an_entry_that_does_not_vary_stays_finite():
 
 def test_the_published_z_score_depends_on_the_batch():
     whole = random_states(12)
-    pooler = of("pooler.reading=concat", "profile=reference_code")
+    pooler = of("pooler.reading=concat", "divergence=all")
     together = pooler(whole, TokenView(ROLES))
     joined = torch.cat([*whole.hidden, *whole.routing], dim=1).double().numpy()
     assert abs(together.numpy() - zscore(joined, ddof=1)).max() < 1e-5

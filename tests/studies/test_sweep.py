@@ -8,14 +8,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from studies.launchers import PLUGIN, SETTINGS, launcher_words
+from studies.status import main as status_main
+from studies.status import plain_table, rows
 
 from cli.compose import composer
 from cli.errors import UserError
 from records.manifest import sealed
 from records.progress import Progress, write_progress
-from studies.launchers import PLUGIN, SETTINGS, launcher_words
-from studies.status import main as status_main
-from studies.status import plain_table, rows
 from studies.sweep import RECORDS, Jobs
 from tests.started import run_here, start
 from tests.triples import write_triples

@@ -1,4 +1,4 @@
-"""Published designs: each composes, each has a run folder of its own, and the sweeps train all of them."""
+"""Published designs: each composes, and each has a run folder of its own."""
 
 from itertools import product
 
@@ -6,38 +6,23 @@ import pytest
 
 from cli.compose import CONF, composed, flat, options, plain
 from cli.errors import UserError
-from records.run_folder import choices_of, run_folder
+from records.run_folder import run_folder
 from training.checks import check_sizes
 
 HEADS = ("lastlayer", "multilayer")
-FACTORIAL = {"mean_with_eos", "weightedmean", *(f"{p}_{t}" for p in HEADS for t in ("last", "mean", "all"))}
-NAMES = sorted(options("design").keys() - FACTORIAL)
+NAMES = sorted(options("design"))
 MIXTURE = [name for name in NAMES if name.startswith("moee")]
 
 
 def folder(name, *words):
     words = [f"design={name}", "study=designs", *words]
-    return str(run_folder(plain(composed("train", words)), choices_of(words)).path)
-
-
-def swept(name):
-    return options("sweep")[name]["hydra"]["sweeper"]["params"]["design"].split(",")
-
-
-def test_the_sweeps_train_all_of_them():
-    dense, mixture = swept("designs"), swept("designs_moe")
-    assert sorted([*dense, "echo_long"]) == [name for name in NAMES if name not in MIXTURE]
-    assert set(MIXTURE) <= set(mixture)
-    assert set(mixture) <= set(NAMES)
-    assert swept("factorial")[0] == "model1", "pooler=eos"
-    assert set(swept("factorial")[1:]) == FACTORIAL
+    return str(run_folder(plain(composed("train", words)), words).path)
 
 
 def test_models_one_to_five_are_the_cells_of_the_study():
     cells = [("eos", "causal"), *product(HEADS, ("causal", "bi"))]
     found = {tuple(folder(f"model{k}").split("/")[-2].split("-")) for k in range(1, 6)}
     assert found == set(cells)
-    assert swept("paper") == [f"model{k}" for k in range(1, 6)]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +75,7 @@ def test_nv_embed_has_the_published_head_and_its_proportions_elsewhere():
 
 def test_a_recipe_for_another_objective_is_named_by_its_key():
     with pytest.raises(UserError, match="hard_negatives is no key of objective=mntp"):
-        check_sizes(config("sweep=llm2vec_mntp", "experiment=paper/mistral_7b", "data=wikitext"))
+        check_sizes(config("objective=mntp", "pooler=mean", "experiment=paper/mistral_7b", "data=wikitext"))
     check_sizes(config("experiment=llm2vec/mntp"))
     check_sizes(config("experiment=llm2vec/simcse"))
     check_sizes(config("experiment=llm2vec/supervised"))
@@ -108,5 +93,5 @@ def test_llm2vec_at_scale_is_as_its_code_has_it():
 def test_the_description_has_one_query_and_in_batch_negatives_the_code_more():
     paper = config("experiment=paper/mistral_7b", "design=model5")
     assert (paper["pooler"]["num_queries"], paper["objective"]["hard_negatives"]) == (1, 0)
-    code = config("experiment=paper/mistral_7b", "design=model5", "profile=reference_code")
+    code = config("experiment=paper/mistral_7b", "design=model5", "divergence=all")
     assert (code["pooler"]["num_queries"], code["objective"]["hard_negatives"]) == (768, 1)

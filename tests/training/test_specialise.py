@@ -9,7 +9,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from cli.remarks import HOME
+from cli.help import HOME
 from corpora.readers import read_triples
 from corpora.triples import Triple
 from encoders.loading import untrained

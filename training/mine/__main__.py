@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from cli.compose import composed, plain
 from cli.errors import guard
 from cli.help import help_screen
-from cli.quoting import OF_TRAIN, as_typed
-
-QUOTED = ("run", "out", *OF_TRAIN)
+from cli.words import readable
 
 
 def main(arguments: Sequence[str] = ()) -> None:
@@ -17,7 +15,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     if {"-h", "--help"} & set(arguments):
         print(help_screen("mine"))
         return
-    cfg = plain(composed("mine", as_typed(arguments, QUOTED)))
+    cfg = plain(composed("mine", readable(arguments)))
     from cli.quiet import quieten
     from training.mine.command import run
 

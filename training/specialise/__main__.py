@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from cli.compose import composed, plain
 from cli.errors import guard
 from cli.help import help_screen
-from cli.quoting import OF_TRAIN, evaluate_words
+from evaluation.words import FIXED_BY_A_RUN, evaluate_words
 
 
 def specialise_words(arguments: Sequence[str]) -> list[str]:
     """Return the overrides for conf/specialise.yaml. Raises `UserError` for what a run fixes: all but the seed here."""
     seed = [argument for argument in arguments if argument.startswith("seed=")]
     others = [argument for argument in arguments if argument not in seed]
-    return [*evaluate_words(others, ("out", "generator", *OF_TRAIN)), *seed]
+    return [*evaluate_words(others, FIXED_BY_A_RUN), *seed]
 
 
 def main(arguments: Sequence[str] = ()) -> None:

@@ -1,0 +1,100 @@
+"""A misspelt word is one line with the nearest valid names; what a value says reaches the configuration unchanged."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.compose import composed
+from cli.errors import UserError
+from cli.words import check_sweep, flags_and_words, late, quoted, readable
+from evaluation.words import evaluate_words
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("pooler=multilayr", "no pooler 'multilayr' in conf/pooler. Nearest: multilayer"),
+        ("trainer.max_step=3", "no key 'trainer.max_step' in conf/train.yaml. Nearest: trainer.max_steps"),
+        ("modle=tiny", "Nearest: model"),
+        ("experiment=paper/mistrl", "Nearest: paper/mistral_7b"),
+        ("data.path=a.txt", "It belongs to data=classes, data=graded, data=ir_data, data=jsonl, data=text"),
+        ("seed=0,1", "seed has several values. Write a list, seed=[0,1], or -m for a run of each."),
+        ("pooler=[eos,mean]", "would merge options of pooler. Give one of them, or a run of each: -m"),
+        ("~pooler", "~pooler would delete a key that train.py needs. Write key=value."),
+        ("lora={rank: 3}", "no key 'lora.rank' in conf/train.yaml. Nearest: lora"),
+        ("+foo=1", "+foo=1 would add a key that nothing reads."),
+        ("attn=true", "cannot be composed: Config group override must be a string"),
+    ],
+)
+def test_misspelt(word, message):
+    with pytest.raises(UserError, match=message.replace(".", r"\.").replace("+", r"\+").replace("[", r"\[")):
+        composed("train", [word])
+
+
+def test_what_is_free_may_be_added():
+    composed("train", ["+model.architecture.any=1", "+logging.settings.any=1", "+data.sources.more={path: a}"])
+
+
+@pytest.mark.parametrize("words", [["lora.r"], ["-m", "lora.r"]])
+def test_a_word_without_a_value_is_refused(words):
+    with pytest.raises(UserError, match=r"'lora.r' is no key=value. See python train.py --help"):
+        flags_and_words("train.py", words)
+
+
+def test_flags_of_hydra_stay_as_they_are():
+    assert flags_and_words("train.py", ["--cfg", "job", "lora.r=8", "-p", "lora"]) == (
+        ["--cfg", "job", "-p", "lora"],
+        ["lora.r=8"],
+    )
+
+
+@pytest.mark.parametrize("path", ["my runs/a (1).jsonl", "/x/seed=0/a.jsonl", "it's here", "runs/s+lora.r-8/eos/seed0"])
+def test_any_value_may_name_a_file(path):
+    cfg = composed("train", readable(["data=jsonl", f"data.path={path}"]))
+    assert cfg.data.path == path
+
+
+@given(st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1))
+def test_quotes_keep_every_text(text):
+    assert composed("train", ["data=jsonl", f"data.path={quoted(text)}"]).data.path == text
+
+
+def test_a_list_that_cannot_be_read_is_refused():
+    with pytest.raises(UserError, match=r"lora.targets=\[a\(b\] cannot be read"):
+        readable(["lora.targets=[a(b]"])
+
+
+def test_every_value_of_a_sweep_is_checked_before_its_first_run():
+    several = ["pooler=eos,mean", "attn=causal,bi", "seed=0,1", "lora.r=8"]
+    assert check_sweep("train", several, True) == ["pooler", "attn", "seed"]
+    assert check_sweep("train", ["design=model4,model5", "pooler.mlp=false"], True) == ["design"]
+    assert check_sweep("train", ["divergence=glob(*,exclude=[a*])"], True) == ["divergence"]
+    for words in (["pooler=eos,meen"], ["attn=choice(bi,uni)"], ["lora.rr=1,2"]):
+        with pytest.raises(UserError, match=r"Nearest|Valid"):
+            check_sweep("train", words, True)
+
+
+def test_a_key_of_one_pooler_waits_for_the_job_of_a_sweep():
+    words = ["design=model4,model5", "pooler.mlp=false", "pooler.num_queries=1,4", "lora.r=8"]
+    assert late(words) == ["design=model4,model5", "pooler.mlp=choice(false)", "pooler.num_queries=1,4", "lora.r=8"]
+
+
+@pytest.mark.parametrize(
+    ("words", "ready"),
+    [
+        (["benchmark=docs_dev"], ["benchmark=docs_dev"]),
+        (["benchmark=MTEB(eng, v2)"], ["benchmark=mteb", "benchmark.name='MTEB(eng, v2)'"]),
+        (["tasks=[SciFact]"], ["tasks=[SciFact]", "~benchmark"]),
+        (["run=a b(1)", "benchmark=docs"], ["run='a b(1)'", "benchmark=docs"]),
+    ],
+)
+def test_words_of_evaluate(words, ready):
+    assert evaluate_words(words) == ready
+    composed("evaluate", ready)
+
+
+@pytest.mark.parametrize("word", ["pooler=mean", "pooler.normalize=false", "seed=1", "precision=fp32", "stages=mntp"])
+def test_what_a_run_fixes_is_refused_beside_it(word):
+    with pytest.raises(UserError, match="has no effect with run="):
+        evaluate_words(["run=runs/a", word])
+    assert evaluate_words(["run=null", word])
