@@ -9,17 +9,16 @@ from cli.words import quoted, readable
 # Keys that the manifest of a run fixes: evaluate.py run=... leaves them without effect.
 FIXED_BY_A_RUN = (
     *("model", "attn", "pooler", "token_choice", "head", "seed", "study", "lineage", "template", "stages"),
-    *("text_length", "max_length", "padding_side"),
+    *("text_length", "max_length", "padding_side", "precision", "tf32", "deterministic", "token_budget"),
 )
-OF_ITS_NUMBERS = ("precision", "tf32", "deterministic", "token_budget")  # likewise, but for a command that loads a base
 
 
-def evaluate_words(arguments: Sequence[str], fixed: Sequence[str] = (*FIXED_BY_A_RUN, *OF_ITS_NUMBERS)) -> list[str]:
+def evaluate_words(arguments: Sequence[str]) -> list[str]:
     """Return the overrides for conf/evaluate.yaml, or for one that has its keys.
 
     A benchmark that is no option is one of mteb's; where only tasks or a folder are asked for, the default benchmark is
     taken out. Raises `UserError` for an argument that is no key=value, and for keys that run=... would leave without
-    effect (`fixed`).
+    effect.
     """
     for argument in arguments:
         if "=" not in argument:
@@ -28,7 +27,7 @@ def evaluate_words(arguments: Sequence[str], fixed: Sequence[str] = (*FIXED_BY_A
     given = dict(word.split("=", 1) for word in words)
     if given.get("run", "null") != "null":
         keys = [key.lstrip("+") for key in given]
-        idle = [key for key in keys if key.split(".")[0] in fixed and key != "model.trust_remote_code"]
+        idle = [key for key in keys if key.split(".")[0] in FIXED_BY_A_RUN and key != "model.trust_remote_code"]
         if idle:
             raise UserError(
                 f"{idle[0]}= has no effect with run=..., whose manifest fixes it. Leave it out, or give run=null: "

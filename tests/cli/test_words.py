@@ -32,7 +32,7 @@ def test_misspelt(word, message):
 
 
 def test_what_is_free_may_be_added():
-    composed("train", ["+model.architecture.any=1", "+logging.settings.any=1", "+data.sources.more={path: a}"])
+    composed("train", ["+model.architecture.any=1", "+data.sources.more={path: a}"])
 
 
 @pytest.mark.parametrize("words", [["lora.r"], ["-m", "lora.r"]])

@@ -6,14 +6,7 @@ from collections.abc import Sequence
 from cli.compose import composed, plain
 from cli.errors import guard
 from cli.help import help_screen
-from evaluation.words import FIXED_BY_A_RUN, evaluate_words
-
-
-def specialise_words(arguments: Sequence[str]) -> list[str]:
-    """Return the overrides for conf/specialise.yaml. Raises `UserError` for what a run fixes: all but the seed here."""
-    seed = [argument for argument in arguments if argument.startswith("seed=")]
-    others = [argument for argument in arguments if argument not in seed]
-    return [*evaluate_words(others, FIXED_BY_A_RUN), *seed]
+from cli.words import readable
 
 
 def main(arguments: Sequence[str] = ()) -> None:
@@ -22,7 +15,7 @@ def main(arguments: Sequence[str] = ()) -> None:
     if {"-h", "--help"} & set(arguments):
         print(help_screen("specialise"))
         return
-    cfg = plain(composed("specialise", specialise_words(arguments)))
+    cfg = plain(composed("specialise", readable(arguments)))
     from cli.quiet import quieten
     from training.specialise.command import run
 
