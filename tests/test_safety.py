@@ -2,7 +2,6 @@
 
 import ast
 import json
-import shutil
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,6 @@ OURS = {
     ("cli/compose.py", "pickle"),  # copies of what this process composed itself; read from no file
     ("cli/programs.py", "runpy"),  # this program itself
     ("studies/workers.py", "runpy"),
-    ("training/loop.py", "zipfile"),  # the checksums of a checkpoint; nothing is unpacked
 }
 
 
@@ -81,7 +79,9 @@ def test_a_planted_object_of_yaml_is_not_made(tmp_path):
     file.write_text(f"- !!python/object/apply:pathlib.Path.touch [!!python/object/apply:pathlib.Path ['{mark}']]\n")
     root.run("eos-causal", spread(0.3))
     for word in ("claims", "rename"):
-        assert not answer(lambda word=word: analysed((f"scores={root.root}", f"{word}={file}"), ()), tmp_path, word)
+        assert not answer(
+            lambda word=word: analysed((f"scores={root.root}", f"{word}={file}"), ()), tmp_path, file.name
+        )
     assert not mark.exists()
 
 
@@ -96,17 +96,6 @@ def test_pickled_weights_are_refused(tmp_path, name):
     with pytest.raises(UserError, match=r"pickled weights .* are not loaded|cannot be loaded: .*safetensors|header"):
         load_backbone(model_of(folder), torch.float32)
     assert not (tmp_path / "executed").exists()
-
-
-def test_an_index_cannot_leave_its_folder(tmp_path):
-    import torch
-
-    folder = saved(tmp_path / "model", "llama")
-    shutil.move(folder / "model.safetensors", tmp_path / "outside.safetensors")
-    for name in ("../outside.safetensors", str(tmp_path / "outside.safetensors"), "a/../../outside.safetensors"):
-        (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"norm.weight": name}}))
-        with pytest.raises(UserError, match=r"index.json names files that are none of its folder's"):
-            load_backbone(model_of(folder), torch.float32)
 
 
 def test_a_manifest_alone_executes_no_code(tmp_path, compose_cell, small_model):
