@@ -109,13 +109,12 @@ def fit(
     module: pl.LightningModule,
     further: Sequence[Callback],
     folder: Path,
-    close: Callable[[], None] = lambda: None,
-    **settings: Any,
+    close: Callable[[], None],
 ) -> None:
     """Run the steps that are left; leave the program where the run is stopped before its last step.
 
     further: callbacks that run after the checkpoint is saved. close: called after the last step by every process, while
-    all are there. settings: of Lightning's trainer, on top of ours.
+    all are there.
     """
     t = config["trainer"]
     device = best_device(config["accelerator"])
@@ -125,22 +124,21 @@ def fit(
     if t["progress"]:
         lines = t["progress"] == "lines"
         callbacks.append(ProgressLines(folder, t["max_steps"]) if lines else RichProgressBar(leave=True))
-    defaults = {
-        "max_steps": t["max_steps"],
-        "max_epochs": 1,  # of the clock; the epochs of the data are those of the batches
-        "accelerator": device.type,  # as `best_device` resolved it: Lightning's own "auto" would take Apple's GPU
-        "devices": t["devices"],
-        "num_nodes": t["num_nodes"],
-        "strategy": GatheredStrategy() if t["devices"] * t["num_nodes"] > 1 else "auto",
-        "logger": loggers(config, folder),
-        "callbacks": callbacks,
-        "enable_checkpointing": False,
-        "enable_progress_bar": t["progress"] is True,
-        "enable_model_summary": False,
-        "log_every_n_steps": 1,
-        "num_sanity_val_steps": 0,
-    }
-    trainer = pl.Trainer(**{**defaults, **settings})
+    trainer = pl.Trainer(
+        max_steps=t["max_steps"],
+        max_epochs=1,  # of the clock; the epochs of the data are those of the batches
+        accelerator=device.type,  # as `best_device` resolved it: Lightning's own "auto" would take Apple's GPU
+        devices=t["devices"],
+        num_nodes=t["num_nodes"],
+        strategy=GatheredStrategy() if t["devices"] * t["num_nodes"] > 1 else "auto",
+        logger=loggers(config, folder),
+        callbacks=callbacks,
+        enable_checkpointing=False,
+        enable_progress_bar=t["progress"] is True,
+        enable_model_summary=False,
+        log_every_n_steps=1,
+        num_sanity_val_steps=0,
+    )
     last = folder / LAST
     resumed = last if last.exists() and config["resume"] else None
     if resumed:

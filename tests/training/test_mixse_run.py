@@ -176,7 +176,7 @@ def test_experts_that_have_changed_are_refused(run, mixed):
     cfg = mixed()
     swapped = {**cfg, "adapter": {**cfg["adapter"], "experts": cfg["adapter"]["experts"][::-1]}}
     refuse_changed(cfg, RunFolder(run), InfoNCE.read)
-    with pytest.raises(UserError, match=r"runs of adapter\.experts= changed since"):
+    with pytest.raises(UserError, match=r"The runs of adapter.experts= changed since"):
         refuse_changed(swapped, RunFolder(run), InfoNCE.read)
 
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,6 +9,7 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.nn.utils import clip_grad_norm_
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from cli.errors import UserError
@@ -18,85 +18,13 @@ from corpora.docstring_pairs import training_side
 from corpora.raw_text import of_percent
 from encoders.precision import be_deterministic, best_device
 from encoders.routers import experts_of
-from records.files import alone_in, replacing, write_json, write_text
-from records.identity import different_keys
+from records.files import replacing, write_json, write_text
 from training.batches import PackedBatches
-from training.finite import gradient_norm, refuse_step
-from training.loop import fit
+from training.finite import refuse_step
+from training.loop import LINES
 from training.objectives.objective import Config, Pretraining
 from training.pretrain import balance_loss, base_model_card, bits_per_byte, train_bpe
 from training.set_up import check_devices
-
-
-class CausalLM(pl.LightningModule):
-    """Next-token prediction over packed sequences; learning rate warm-up, plateau, linear decay to zero."""
-
-    def __init__(self, model: PreTrainedModel, batch: Callable[[int], Tensor], config: Config) -> None:
-        """batch: of a step's number, [B, L] ids."""
-        super().__init__()
-        self.model, self.batch, self.cfg, self.keys = model, batch, config, config["objective"]
-        self.mixture = bool(experts_of(model))
-        self.nats: dict[str, Tensor] = {}  # of the running step
-        self._loss = torch.compile(self.plain_loss)  # sequences have one shape, so one compilation pays back
-
-    def plain_loss(self, ids: Tensor) -> tuple[Tensor, Tensor]:
-        """Nats a token, and how uneven the experts are in use (zero in a dense model)."""
-        routed = {"output_router_logits": True} if self.mixture else {}
-        outputs = self.model.model(input_ids=ids, use_cache=False, **routed)
-        logits = self.model.lm_head(outputs.last_hidden_state[:, :-1])
-        nats = F.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten())
-        if not self.mixture:
-            return nats, nats.new_zeros(())
-        return nats, balance_loss(outputs.router_logits, self.model.config.num_experts_per_tok)
-
-    def training_step(self, _tick: int, _index: int) -> Tensor:
-        """Return the mean loss in nats a token of the step's batch, plus the balance loss of a mixture of experts."""
-        ids = self.batch(self.global_step).to(self.device)
-        nats, balance = self._loss(ids)
-        self.log("loss", nats, prog_bar=True)
-        if self.mixture:
-            self.log("balance", balance)
-        loss = nats + self.keys["balance"] * balance
-        self.nats = {"loss": loss.detach()}
-        return loss
-
-    def on_before_optimizer_step(self, _optimizer: Any) -> None:
-        figures = {**self.nats, "gradient norm": gradient_norm(self.parameters())}
-        refuse_step(figures, self.global_step)
-
-    def optimizer_step(self, *words: Any, **named: Any) -> None:
-        start = time.perf_counter()
-        super().optimizer_step(*words, **named)  # the whole step, forward and backward passes too
-        tokens = self.keys["batch"] * self.keys["sequence_length"]
-        self.log("tokens/s", tokens / (time.perf_counter() - start), prog_bar=True)
-
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        checkpoint["config"] = self.cfg
-
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Raises `UserError` for a checkpoint of another configuration."""
-        if other := different_keys(checkpoint["config"], self.cfg):
-            raise UserError(
-                f"The checkpoint of this study is of another configuration ({'; '.join(other[:4])}). "
-                "Choose another study=<name>, or give resume=false to start anew."
-            )
-
-    def learning_rate_factor(self, step: int) -> float:
-        """Warm-up over `warmup` steps, plateau, then linear decay over the last `decay` share of the steps."""
-        warm = min(1.0, (step + 1) / max(1, self.keys["warmup"]))
-        steps = self.cfg["trainer"]["max_steps"]
-        left = (steps - step) / max(1.0, self.keys["decay"] * steps)
-        return warm * min(1.0, max(0.0, left))
-
-    def configure_optimizers(self) -> Any:
-        """AdamW; norms and biases are not decayed."""
-        groups = [
-            {"params": [p for p in self.parameters() if p.ndim > 1], "weight_decay": self.keys["weight_decay"]},
-            {"params": [p for p in self.parameters() if p.ndim <= 1], "weight_decay": 0},
-        ]
-        optimizer = torch.optim.AdamW(groups, lr=self.keys["lr"], betas=(0.9, 0.95))
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self.learning_rate_factor)
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 
 class CLM(Pretraining):
@@ -105,7 +33,6 @@ class CLM(Pretraining):
     limits: ClassVar = {
         "seed": Limit(0),
         "trainer.max_steps": Limit(1),
-        "trainer.checkpoint_every": Limit(0),
         **dict.fromkeys(("trainer.devices", "trainer.num_nodes"), Limit(1, largest=1)),
         "trainer.threads": Limit(1, "one for each core"),
         "objective.sequence_length": Limit(2),  # a token is predicted from those before it
@@ -126,26 +53,15 @@ class CLM(Pretraining):
         if config["check"]:
             raise UserError("check=true counts a run with an encoder; objective=clm has none. Take check=true away.")
         if model.get("path") or not {"architecture", "vocab_size"} <= model.keys():
-            raise UserError(
-                f"objective=clm starts from an architecture; model={model['name']} has weights. "
-                "Give model=tiny_scratch, or objective=next_token, which trains an adapter of a given base."
-            )
+            raise UserError(f"objective=clm needs an architecture; model={model['name']} has weights.")
         if "packages" not in config["data"]:
             raise UserError(f"objective=clm reads docstrings, not data={config['data']['name']}. Give data=docstrings.")
         if length > (positions := model["architecture"]["max_position_embeddings"]):
-            raise UserError(
-                f"objective.sequence_length={length} is more than the {positions} positions of the model. Lower it, or "
-                "raise model.architecture.max_position_embeddings."
-            )
+            raise UserError(f"objective.sequence_length={length} is more than the {positions} positions of the model.")
 
     @staticmethod
     def pretrain(config: Config) -> None:
-        """Train tokenizer and decoder and export them to `objective.export`. One process at a time does."""
-        with alone_in(_place(config)):
-            CLM._pretrain(config)
-
-    @staticmethod
-    def _pretrain(config: Config) -> None:
+        """Train tokenizer and decoder and export them to `objective.export`, in one go."""
         check_devices(1, best_device(config["accelerator"]), config["accelerator"])
         pl.seed_everything(config["seed"], verbose=False)
         be_deterministic(config["deterministic"])
@@ -162,12 +78,9 @@ class CLM(Pretraining):
         ends = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": eos, "bos_token_id": None}
         shape = AutoConfig.for_model(**model["architecture"], vocab_size=len(tokenizer), **ends)
         decoder = AutoModelForCausalLM.from_config(shape)
-        decoder.train()
 
         batches = PackedBatches(documents, eos, length, o["batch"], config["seed"])
-        precision = "bf16-mixed" if config["precision"] != "fp32" else "32-true"
-        settings: Config = {"precision": precision, "gradient_clip_val": 1.0, "log_every_n_steps": 25}
-        fit(config, CausalLM(decoder, batches.batch, config), [], _place(config), **settings)
+        _fit(decoder, batches, config)
         figures = {
             "steps": steps,
             "tokens_seen": steps * o["batch"] * length,
@@ -187,5 +100,48 @@ class CLM(Pretraining):
         print(card)
 
 
-def _place(config: Config) -> Path:
-    return Path(config["runs_dir"]) / config["study"] / "clm" / f"seed{config['seed']}"
+def _fit(decoder: Any, batches: PackedBatches, config: Config) -> None:
+    """Run all steps. AdamW, norms and biases not decayed; the gradient's norm is at most 1; bf16 but for fp32."""
+    o, steps, device = config["objective"], config["trainer"]["max_steps"], best_device(config["accelerator"])
+    decoder.to(device).train()
+    groups: list[Config] = [
+        {"params": [p for p in decoder.parameters() if p.ndim > 1], "weight_decay": o["weight_decay"]},
+        {"params": [p for p in decoder.parameters() if p.ndim <= 1], "weight_decay": 0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=o["lr"], betas=(0.9, 0.95))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: learning_rate_factor(step, steps, o))
+    compiled = torch.compile(loss_of)  # sequences have one shape, so one compilation pays back
+    start = time.perf_counter()
+    for step in range(steps):
+        ids = batches.batch(step).to(device)
+        with torch.autocast(device.type, torch.bfloat16, config["precision"] != "fp32", cache_enabled=False):
+            nats, balance = compiled(decoder, ids)
+            loss = nats + o["balance"] * balance
+        loss.backward()
+        norm = clip_grad_norm_([p for group in groups for p in group["params"]], 1.0)
+        refuse_step({"loss": loss, "gradient norm": norm}, step)
+        optimizer.step()
+        schedule.step()
+        optimizer.zero_grad()
+        if step % max(1, steps // LINES) == 0:
+            left = (time.perf_counter() - start) / (step + 1) * (steps - step - 1)
+            print(f"step {step} of {steps}, {float(nats):.3f} nats a token, {left:.0f} s left", flush=True)
+    decoder.to("cpu")
+
+
+def loss_of(decoder: PreTrainedModel, ids: Tensor) -> tuple[Tensor, Tensor]:
+    """Nats a token, and how uneven the experts are in use (zero in a dense model). ids: [B, L]."""
+    mixture = bool(experts_of(decoder))
+    routed = {"output_router_logits": True} if mixture else {}
+    outputs = decoder.model(input_ids=ids, use_cache=False, **routed)
+    logits = decoder.lm_head(outputs.last_hidden_state[:, :-1])
+    nats = F.cross_entropy(logits.flatten(0, 1).float(), ids[:, 1:].flatten())
+    if not mixture:
+        return nats, nats.new_zeros(())
+    return nats, balance_loss(outputs.router_logits, decoder.config.num_experts_per_tok)
+
+
+def learning_rate_factor(step: int, steps: int, objective: Config) -> float:
+    """Warm-up over `warmup` steps, plateau, then linear decay over the last `decay` share of the steps."""
+    warm = min(1.0, (step + 1) / max(1, objective["warmup"]))
+    return warm * min(1.0, max(0.0, (steps - step) / max(1.0, objective["decay"] * steps)))
