@@ -145,36 +145,23 @@ def _refuse_other_recipe(objective: Config) -> None:
 
 def _check_trainer(config: Config, zero_steps: bool, contrastive: bool) -> None:
     t = config["trainer"]
-    batch, chunk, devices = t["global_batch_size"], t["chunk_size"], t["devices"] * t["num_nodes"]
-    if chunk and chunk > batch:
-        raise UserError(
-            f"trainer.global_batch_size={batch} is smaller than trainer.chunk_size={chunk}. Lower chunk_size."
-        )
+    batch, devices = t["global_batch_size"], t["devices"] * t["num_nodes"]
     if batch % devices:
         nodes = f" x trainer.num_nodes={t['num_nodes']}" if t["num_nodes"] > 1 else ""
         raise UserError(
             f"trainer.global_batch_size={batch} is not divisible over trainer.devices={t['devices']}{nodes}."
         )
-    if t["shard_base"]:
-        _check_shared_out(devices, config["model"].get("quantise"), contrastive)
+    if t["shard_base"] and (devices == 1 or config["model"].get("quantise") or not contrastive):
+        raise UserError(
+            "trainer.shard_base=true needs several processes, a base that is not quantised, and an objective that "
+            "compares vectors. Leave it out."
+        )
     if t["max_steps"] < 1 and not zero_steps:
         raise UserError(
             f"trainer.max_steps={t['max_steps']} trains nothing; for an untrained score use evaluate.py run=null."
         )
     if config["logging"]["wandb"] and not find_spec("wandb"):
         raise UserError("logging.wandb needs the package wandb. Install it: pip install wandb.")
-
-
-def _check_shared_out(devices: int, quantise: str | None, contrastive: bool) -> None:
-    why = ""
-    if devices == 1:
-        why = "needs several processes: give trainer.devices=<GPUs>, or leave it out"
-    elif quantise:
-        why = f"cannot share out model.quantise={quantise}. Leave one of them out"
-    elif not contrastive:
-        why = "is for objectives that compare vectors. Leave it out"
-    if why:
-        raise UserError(f"trainer.shard_base=true {why}.")
 
 
 def refuse_changed(config: Config, folder: RunFolder, read: Callable[[Config, str], list[Triple]]) -> None:

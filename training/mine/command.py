@@ -114,13 +114,11 @@ class Sides:
         return self.of_documents
 
     def _encoded(self, side: str, items: Sequence[Any]) -> Tensor:
-        parts: list[Tensor] = []
-        block = self.cfg["block"]
-        starts = range(0, len(items), block)
-        shown = Console(stderr=True)
-        for start in track(starts, description=side, console=shown, disable=not self.cfg["progress"]):
-            parts.append(getattr(self.ranker, side)(items[start : start + block]).to(self.device))
-        return torch.cat(parts)
+        block, encode = self.cfg["block"], getattr(self.ranker, side)
+        starts = track(
+            range(0, len(items), block), side, console=Console(stderr=True), disable=not self.cfg["progress"]
+        )
+        return torch.cat([encode(items[start : start + block]).to(self.device) for start in starts])
 
     @staticmethod
     def similarity(queries: Tensor, documents: Tensor) -> Tensor:

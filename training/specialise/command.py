@@ -36,10 +36,6 @@ from training.specialise.sieve import DROPPED, Sieve, ranks, report
 
 Config = dict[str, Any]
 COUNTS = ("pairs", "seeds", "examples", "example_words", "query_tokens", "answer_tokens", "top", "block")
-SETTINGS = (
-    *(*COUNTS, "seed", "source", "attempts", "task", "query_name", "answer_name"),
-    *("query_words", "answer_words", "temperature", "top_p", "copies", "threads"),
-)
 LIMITS = {
     **ENCODER,
     **DATA,
@@ -53,6 +49,7 @@ LIMITS = {
     "copies": real(1e-6, largest=1),
     "threads": Limit(1, "one for each core"),
 }
+WRITTEN = ("seed", "source", "task", "query_name", "answer_name")
 NAMES = 16  # tokens at most of the answer's name
 
 
@@ -181,7 +178,7 @@ class Specialising:
             "generator": self.generator.facts,
             "encoder": self.ranker.facts,
             "seeds": described(self.seeds),
-            "settings": {key: self.cfg[key] for key in SETTINGS},
+            "settings": {key: self.cfg[key] for key in (*LIMITS, *WRITTEN) if key in self.cfg},
             "generated": len(self.records),
             "dropped": {name: dropped[name] for name in DROPPED},
             "share_kept": round(len(kept) / len(self.records), 4),
