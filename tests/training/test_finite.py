@@ -1,6 +1,5 @@
 """A number that is not finite stops a run before it reaches weights or checkpoint; the same command then goes on."""
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
@@ -9,10 +8,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from cli.compose import CONF
 from cli.errors import UserError
 from records.run_folder import RunFolder
-from tests.started import start
 from tests.training.raw_stages import quick_stage
 from training.loop import LAST
 from training.module import StepModule
@@ -104,64 +101,3 @@ def test_the_same_command_goes_on_after_a_gradient_that_is_not_finite(
     assert found.keys() == expected.keys()
     assert all(torch.equal(found[name], weight) for name, weight in expected.items())
     assert all(weight.isfinite().all() for weight in expected.values())
-
-
-DRIVER = """
-import os
-import sys
-from pathlib import Path
-
-from cli.errors import guard
-from training import loop
-from training.large_batch import LargeBatch, rank
-
-loop.HOME = Path(__file__).parent  # the second process is started as this file
-real, calls = LargeBatch.sum_gradients, []
-
-def spoilt(self):
-    real(self)
-    calls.append(1)
-    if len(calls) == 4 and rank() == 1 and os.environ["SPOIL"] == "1":
-        next(p for p in self.encoder.parameters() if p.grad is not None).grad.view(-1)[0] = float("nan")
-
-LargeBatch.sum_gradients = spoilt
-if __name__ == "__main__":
-    sys.path.remove(str(loop.HOME))
-    from train import main
-
-    guard(main)
-"""
-
-
-@pytest.mark.slow
-def test_processes_stop_together_where_one_has_a_gradient_that_is_not_finite(small_model, pairs, tmp_path):
-    """Through Lightning and its launcher. The process that writes checkpoints is not the one that saw it."""
-    (tmp_path / "train.py").write_text(DRIVER)
-    words = ["pooler=lastlayer", "attn=bi", f"model.path={small_model}", "precision=fp32", "accelerator=cpu"]
-    words += [f"trainer.{t}" for t in ("max_steps=6", "global_batch_size=8", "checkpoint_every=1", "progress=false")]
-    words += [
-        "trainer.devices=2",
-        "trainer.chunk_size=4",
-        "trainer.sync_gradients=false",
-        "data=jsonl",
-        f"data.path='{pairs}'",
-    ]
-    words += ["data.validation=4", "objective.warmup=1", "logging.tensorboard=false"]
-    words += [f"runs_dir={tmp_path / 'runs'}"]
-
-    def run(spoil):
-        env = {**os.environ, "SPOIL": spoil, "PYTHONPATH": str(CONF.parent), "OMP_NUM_THREADS": "1"}
-        return start(str(tmp_path / "train.py"), *words, cwd=tmp_path, env=env)
-
-    stopped = run("1")
-    assert stopped.returncode == 2, stopped.stderr[-2000:]
-    errors = [line for line in stopped.stderr.splitlines() if line.startswith("error:")]
-    assert any("Step 3 is not finite in this process (" in line for line in errors)
-    assert any("Step 3 is not finite in another process (" in line for line in errors)
-    assert "Traceback" not in stopped.stderr
-    (folder,) = (tmp_path / "runs").glob("*/lastlayer-bi/seed0")
-    assert torch.load(folder / LAST, weights_only=True)["global_step"] == 3
-    done = run("0")
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert RunFolder(folder).manifest()["status"] == "finished"
-    assert all(v.isfinite().all() for v in trained(folder).values())

@@ -111,23 +111,6 @@ def test_training_on_cached_states_is_training_on_live_ones(cell, tmp_path, pool
     assert RunFolder(tmp_path / "run").manifest()["loss"] == pytest.approx(loss, abs=1e-5)
 
 
-@pytest.mark.slow
-def test_the_run_folder_and_its_manifest(cell, tmp_path):
-    cfg = cell()
-    train_run(cfg, RunFolder(tmp_path / "frozen"))
-    train_run(cell("multilayer", "bi", "backbone.frozen=false"), RunFolder(tmp_path / "lora"))
-    frozen_run, lora = (RunFolder(tmp_path / f).manifest() for f in ("frozen", "lora"))
-    assert frozen_run["status"] == "finished"
-    assert frozen_run["parameters"]["adapter"] == 0
-    assert frozen_run["parameters"]["head"] == lora["parameters"]["head"]
-    assert frozen_run["parameters"]["base"] == lora["parameters"]["base"]
-    for key in ("batch_order_sha256", "tokens", "seeds", "data", "base_weights_sha256"):
-        assert frozen_run[key] == lora[key], key
-    assert lora.keys() | {"states"} == frozen_run.keys()
-    assert not (tmp_path / "frozen" / "adapter").exists()
-    assert frozen_run["flops"] < lora["flops"]
-
-
 @pytest.mark.parametrize(("pooler", "word"), [("lastlayer", "tokens=all"), ("multilayer", "tokens=mean")])
 def test_the_flops_of_a_step_are_those_of_the_head(cell, pooler, word):
     """By hand, one query and no MLP: products of a text of T tokens with K keys, forward."""
@@ -206,16 +189,6 @@ def test_killed_while_states_are_computed_and_continued(cell, tmp_path, monkeypa
     train_run(cfg, RunFolder(tmp_path / "broken"))
     states = RunFolder(tmp_path / "broken").manifest()["states"]
     assert 0 < states["computed_texts"] < states["texts"]
-    whole, resumed = head(tmp_path / "whole"), head(tmp_path / "broken")
-    assert all(torch.equal(whole[k], resumed[k]) for k in whole)
-
-
-@pytest.mark.slow
-def test_killed_between_steps_and_continued(cell, tmp_path, power_cut):
-    train_run(cell(), RunFolder(tmp_path / "whole"))
-    with power_cut(3):
-        train_run(cell(), RunFolder(tmp_path / "broken"))
-    train_run(cell(), RunFolder(tmp_path / "broken"))
     whole, resumed = head(tmp_path / "whole"), head(tmp_path / "broken")
     assert all(torch.equal(whole[k], resumed[k]) for k in whole)
 

@@ -15,7 +15,6 @@ from encoders.backbone import load_backbone
 from encoders.loading import build_encoder, load_run, untrained
 from encoders.merge_stages import merge_stages
 from encoders.precision import PRECISIONS
-from evaluation.candidates import candidates
 from records.lineage import ADAPTER, read_stages, recorded_stages, texts_read
 from records.run_folder import RunFolder, run_folder
 from tests.training.raw_stages import quick_stage
@@ -122,18 +121,6 @@ def test_a_run_carries_its_stages_and_is_loaded_on_top_of_them(stages, model, li
     gone = {**manifest["config"], "lineage": ["runs/not/there/any", "runs/not/there/more"]}
     again = load_run(moved / "s+supervised" / "mean-bi" / "seed0", gone)
     assert again.fingerprint == loaded.fingerprint, "stages beside the run are found where the paths lead nowhere"
-
-
-@pytest.mark.slow
-def test_zero_shot_rows_take_any_pooler_and_have_names_of_their_own(stages, model):
-    words = ["run=null", "pooler=eos", "attn=bi", f"model.path={model['path']}", "accelerator=cpu", "precision=fp32"]
-    both = f'lineage=["{stages["mntp"]}","{stages["simcse"]}"]'
-    found = [candidates(plain(composed("evaluate", [*words, *w])))[0] for w in ([], [both])]
-    assert found[0].name == "embedded/eos-bi-untrained"
-    assert found[1].name.startswith("embedded+lineage-mntp-")
-    assert [s["objective"] for s in found[1].manifest["lineage"]] == ["mntp", "simcse"]
-    vectors = [c.load().encode(["the sum of two arrays"]) for c in found]
-    assert abs(vectors[0] - vectors[1]).max() > 1e-3
 
 
 @pytest.mark.slow

@@ -13,7 +13,6 @@ from encoders.loading import load_run
 from records.lineage import ADAPTER, read_starts
 from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
-from training.checks import check_sizes
 from training.lora_start import combined
 from training.run import finished, train_run
 
@@ -178,18 +177,3 @@ def test_a_run_of_another_function_is_refused(cell, experts):
     ):
         with pytest.raises(UserError, match=message):
             read_starts(cell(started_as(experts[0]), *words, attn=attn), "lora.start")
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["lora.start=[a,b]", "lora.weights=[1]"], "lora.weights=.1. must be 2 numbers"),
-        (["lora.weights=[1]"], "must be 0 numbers"),
-        (["lora.start=[a]", "lora.combine=mean"], "lora.combine=mean must be one of uniform, sum, cat, ties"),
-        (["lora.start=[a]", "lora.density=0"], "lora.density=0 must be a number"),
-        (["lora.start=[a]", "objective=infonce", "backbone.frozen=true"], "lora.start has no effect"),
-    ],
-)
-def test_what_does_not_fit_is_refused_before_a_run_is_read(compose_cell, words, message):
-    with pytest.raises(UserError, match=message):
-        check_sizes(compose_cell("lastlayer", "bi", *words))

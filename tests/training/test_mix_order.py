@@ -127,11 +127,6 @@ def test_what_is_no_mix_is_refused_in_one_line(words, word, message):
         read_triples(config["data"], "")
 
 
-def test_a_source_of_its_own_batches_in_mixed_batches_is_refused(words):
-    with pytest.raises(UserError, match=r"data.sources.classes.one_source=true needs batches of one source"):
-        check_sizes(composed_mix(words, "data.one_source=false", "data.sources.classes.one_source=true"))
-
-
 @pytest.mark.parametrize(("there", "count"), [(10, 5), (11, 0), (2, 1)])
 def test_a_validation_share_that_does_not_fit_is_refused(there, count):
     message = rf"data\.validation={count} does not fit {there} triples: .* at most {(there - 1) // 2}, or"

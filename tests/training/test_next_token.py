@@ -16,7 +16,6 @@ from records.lineage import ADAPTER
 from records.manifest import HELD_OUT
 from records.run_folder import RunFolder
 from tests.training.raw_stages import WORDS, quick_stage
-from training.checks import check_sizes
 from training.objectives.next_token import NextToken
 from training.run import train_run
 from training.set_up import set_up
@@ -153,19 +152,3 @@ def test_an_expert_of_a_domain_and_no_step_at_all(compose_cell, headed_model, tm
     for name, start in (("routed", mixture), ("merged", [f"lora.start={twins}", "trainer.max_steps=0"])):
         train_run(compose_cell("mean", "causal", *words, *start), RunFolder(tmp_path / name))
         assert RunFolder(tmp_path / name).manifest()["held_out"]["after"] == pytest.approx(after, rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("pooler", "attn", "words", "message"),
-    [
-        ("multilayer", "causal", [], "objective=next_token predicts tokens and pools nothing"),
-        ("mean", "bi", [], "attn=bi would show it. Give attn=causal"),
-        ("mean", "causal", ["backbone.frozen=true"], "objective=next_token predicts tokens"),
-        ("mean", "causal", ["data=jsonl"], "holds pairs, and this objective reads raw text"),
-        ("mean", "causal", ["objective.domains=torch"], "objective.domains=torch must be a list"),
-        ("mean", "causal", ["objective.held_out_percent=0"], "held_out_percent=0 must be a whole number"),
-    ],
-)
-def test_what_does_not_fit_is_refused(compose_cell, pooler, attn, words, message):
-    with pytest.raises(UserError, match=message):
-        check_sizes(compose_cell(pooler, attn, "objective=next_token", *words))

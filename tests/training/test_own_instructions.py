@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-import torch
 
 from corpora.triples import Triple
-from encoders.loading import build_tokenizer, untrained
+from encoders.loading import untrained
 from encoders.templates import template_of
-from training.corpus_statistics import sample
 from training.objectives.infonce import candidates
 from training.validation import Validation, ndcg_at_10
 
@@ -56,24 +54,3 @@ def test_validation_encodes_each_query_with_its_own_instruction(cfg):
         np.testing.assert_allclose(given[template.asked(instruction, "query"), triple.query], query, atol=2e-6)
     layout = candidates(TRIPLES, OF_ALL, 1, template=template)
     assert set(layout.texts) == set(given), "what is validated is written as what is trained on"
-
-
-def test_an_instruction_moves_a_vector(cfg):
-    """Or the test above shows nothing; e5 writes none out."""
-    encoder, template = untrained(cfg), template_of(cfg)
-    one, other = (one_by_one(encoder, template, ["two arrays"], [i]) for i in ("", "find the sum"))
-    assert (np.abs(one - other).max() > 1e-3) == (cfg["template"]["name"] == "instruct")
-
-
-def test_statistics_are_of_the_rows_that_training_reads(cfg):
-    cfg["pooler"]["standardise_texts"], cfg["data"]["instruction"] = 8, OF_ALL
-    tokenizer = build_tokenizer(cfg, 128)
-    rows = sample(cfg, TRIPLES, tokenizer)
-    layout = candidates(TRIPLES, OF_ALL, 0, template=tokenizer.template)
-    trained = [tokenizer([layout.texts[i][1]], layout.texts[i][0])[0] for i in [*layout.queries, *layout.documents]]
-    assert rows == trained
-    if cfg["template"]["name"] == "instruct":
-        words = torch.tensor([sum(r == 1 for r in row.roles) for row in rows])  # of the role of an instruction
-        assert (words[:4] > 0).all()
-        assert (words[4:] == 0).all()
-        assert len({tuple(row.ids) for row in rows[:4]}) == 3

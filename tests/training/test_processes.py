@@ -47,20 +47,6 @@ def test_processes_of_torchrun_and_slurm_make_the_run_of_one(compose_cell, pairs
             assert max(float((ours[key] - theirs[key]).abs().max()) for key in ours) < 1e-4, (place, file)
 
 
-@pytest.mark.slow
-def test_a_shared_out_base_is_scored_before_its_first_step_as_a_whole_one(compose_cell, headed_model, lines, tmp_path):
-    words = ["objective=simcse", "data=text", f"data.path='{lines}'", "data.validation=8", "trainer.max_steps=1"]
-    words += [*WORDS[-4:], "trainer.global_batch_size=8", f"model.path={headed_model}"]
-    train_run(compose_cell("mean", "bi", *words), RunFolder(tmp_path / "one"))
-    words += ["pooler=mean", *WORDS[1:5], f"runs_dir={tmp_path / 'two'}", "trainer.shard_base=true"]
-    train_in([(slurm, 2, 1, words)])
-    (folder,) = (tmp_path / "two").glob("*/mean-bi/seed0")
-    one, two = (RunFolder(place).manifest()["held_out"] for place in (tmp_path / "one", folder))
-    for when in ("before", "after"):
-        assert two[when] == pytest.approx(one[when], rel=1e-4)
-    assert one["before"] != one["after"]
-
-
 def test_a_process_has_the_gpu_of_its_place(monkeypatch):
     """SLURM says it under a name of its own; without it all tasks of a machine would take the first GPU."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

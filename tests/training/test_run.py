@@ -2,8 +2,6 @@
 
 import pytest
 import torch
-from lightning_fabric import accelerators as fabric
-from pytorch_lightning.accelerators import MPSAccelerator
 from safetensors.torch import load_file
 
 from cli.errors import UserError
@@ -13,7 +11,7 @@ from records.run_folder import RunFolder
 from tests.started import start
 from training.checks import check_sizes
 from training.loop import LAST
-from training.manifest_facts import MAY_CHANGE, continued, peak_memory
+from training.manifest_facts import MAY_CHANGE, continued
 from training.module import StepModule
 from training.run import train_run
 
@@ -152,31 +150,6 @@ def test_a_stopped_run_is_not_taken_for_finished(cell, tmp_path, monkeypatch):
     assert not (tmp_path / "head.safetensors").exists()
     train_run(cell(), RunFolder(tmp_path))
     assert RunFolder(tmp_path).manifest()["steps"] == 4
-
-
-def test_peak_memory_is_that_of_the_device(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda device: {1: 77}[device.index])
-    assert peak_memory(torch.device("cuda", 1)) == {"peak_memory_bytes": 77, "peak_memory_of": "gpu"}
-    host = peak_memory(torch.device("cpu"))
-    assert host["peak_memory_of"] == "process"
-    assert host["peak_memory_bytes"] >= torch.zeros(1).element_size() * 2**20
-
-
-@pytest.mark.slow
-def test_lightning_runs_on_the_device_that_we_resolved(cell, tmp_path, monkeypatch):
-    """On Apple silicon its own "auto" takes MPS, while the encoder and its precision were made for the CPU."""
-    for its_own in (MPSAccelerator, fabric.MPSAccelerator):
-        monkeypatch.setattr(its_own, "is_available", staticmethod(lambda: True))
-    used, real = [], StepModule.training_step
-
-    def watched(self, tick, index):
-        used.append(type(self.trainer.accelerator).__name__)
-        return real(self, tick, index)
-
-    monkeypatch.setattr(StepModule, "training_step", watched)
-    train_run(cell("multilayer", "bi", "accelerator=auto"), RunFolder(tmp_path))
-    assert set(used) == {"CUDAAccelerator" if torch.cuda.is_available() else "CPUAccelerator"}
-    assert RunFolder(tmp_path).manifest()["peak_memory_of"] == ("gpu" if torch.cuda.is_available() else "process")
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ from cli.errors import UserError
 from cli.help import HOME
 from corpora.readers import read_triples
 from corpora.triples import Triple
-from encoders.loading import untrained
 from tests.triples import write_triples
 from training.specialise.command import Specialising, run
 from training.specialise.generator import Generator, group, prompt_of, seed_examples, shown
@@ -123,27 +122,6 @@ def test_ranks_are_those_of_counting():
     assert ranks(*vectors, block=7).tolist() == counted
     assert ranks(vectors[0], vectors[1, :1].expand(40, -1)).tolist() == [1] * 40
     assert ranks(vectors[0, :0], vectors[1, :0]).tolist() == []
-
-
-def test_the_answer_is_among_the_first_for_its_query(whole, words):
-    work, facts, out = whole
-    encoder = untrained(settings(words, out))
-    passed = [r for r in work.records if not r["dropped"]]
-    seeds = [(" ".join(t.query.split()[:6]), " ".join(t.positive.split()[:6]), t.instruction) for t in work.seeds]
-    every = [*((r["query"], r["positive"], r.get("instruction")) for r in passed), *seeds]
-    vectors = [
-        np.stack([encoder.encode([q], instruction or "")[0] for q, _, instruction in every]),
-        np.stack([encoder.encode([a])[0] for _, a, _ in every]),
-    ]
-    queries, answers = (v / np.linalg.norm(v, axis=1, keepdims=True) for v in vectors)
-    cosines = queries @ answers.T
-    of_record = {r["record"]: r["rank"] for r in work.kept()}
-    for i, r in enumerate(passed):
-        low, high = (1 + (cosines[i] > cosines[i, i] + edge).sum() for edge in (1e-5, -1e-5))
-        rank = of_record.get(r["record"])
-        assert low <= rank <= high if rank else high > 12
-    assert facts["dropped"]["not_returned"] == len(passed) - len(of_record) > 0
-    assert facts["kept"] == min(8, len(of_record))
 
 
 def test_what_is_written_can_be_trained_on(whole, words):
