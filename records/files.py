@@ -13,12 +13,6 @@ from filelock import FileLock, Timeout
 from cli.errors import UserError, disk_fault, reading
 
 
-def read_text(path: Path, remedy: str = "") -> str:
-    """Return the text of a file in UTF-8. Raises `UserError` where there is none."""
-    with reading(path, remedy):
-        return path.read_text(encoding="utf-8-sig")
-
-
 def read_object(path: Path, remedy: str = "") -> dict[str, Any]:
     """Return the JSON object in a file. Raises `UserError`, with the line, where there is none."""
     with reading(path, remedy):

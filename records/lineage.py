@@ -68,7 +68,7 @@ def other_runs(config: Mapping[str, Any]) -> dict[str, list[Stage]]:
     return {"lineage": read_stages(config.get("lineage")), **{key: read_starts(config, key) for key in ALIKE}}
 
 
-def read_stages(words: Sequence[str] | None) -> list[Stage]:
+def read_stages(words: str | Sequence[str] | None) -> list[Stage]:
     """Return the stages of `lineage=[...]`, in order; each word is a run folder, or a glob that one folder matches.
 
     `mntp:<glob>` names, of the folders that match, the one whose objective is mntp, trained on the stages before it.
@@ -76,7 +76,7 @@ def read_stages(words: Sequence[str] | None) -> list[Stage]:
     those named before it: its adapter is a change of weights that nobody would have.
     """
     stages: list[Stage] = []
-    for word in _listed(words, "lineage"):
+    for word in _listed(words):
         stages.append(_stage(word, stages, "lineage"))
     return stages
 
@@ -91,7 +91,7 @@ def read_starts(config: Mapping[str, Any], key: str) -> list[Stage]:
     if words is None or isinstance(words, int):
         return []
     before = read_stages(config.get("lineage"))
-    runs = [_stage(word, before, key) for word in _listed(words, key)]
+    runs = [_stage(word, before, key) for word in _listed(words)]
     mine = _compared(config, ALIKE[key])
     for run in runs:
         theirs = _compared(run.manifest["config"], ALIKE[key])
@@ -109,10 +109,8 @@ def _compared(config: Mapping[str, Any], keys: tuple[str, ...]) -> dict[str, Any
     return {key: value for key, value in values.items() if below(key, keys) and key not in OF_HEADS}
 
 
-def _listed(words: Sequence[str] | None, key: str) -> Sequence[str]:
-    if isinstance(words, str):
-        raise UserError(f"{key}={words} must be a list of run folders: {key}=[{words}].")
-    return words or ()
+def _listed(words: str | Sequence[str] | None) -> Sequence[str]:
+    return [words] if isinstance(words, str) else words or ()
 
 
 def recorded_stages(folder: Path, words: Sequence[str] | None) -> list[Stage]:
@@ -126,10 +124,8 @@ def recorded_stages(folder: Path, words: Sequence[str] | None) -> list[Stage]:
     stages = read_stages(there)
     for stage, fact in zip(stages, facts, strict=True):
         if stage.adapter_sha256 != fact["adapter_sha256"]:
-            raise UserError(
-                f"{folder} was trained on another {fact['run']} than the one in {stage.folder} (its adapter has "
-                "changed). Put that stage back, or delete the run and train it again."
-            )
+            fault = f"{folder} was trained on another {fact['run']} than the one in {stage.folder}"
+            raise UserError(f"{fault} (its adapter has changed). Put that stage back, or train the run again.")
     return stages
 
 

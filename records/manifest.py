@@ -80,7 +80,7 @@ def code() -> dict[str, Any]:
 def environment(**further: Any) -> dict[str, Any]:
     """Return versions of libraries and the machine: its processor, with `further` facts of it."""
     return {
-        "versions": {"python": platform.python_version(), **{p: _version(p) for p in LIBRARIES}},
+        "versions": {"python": platform.python_version(), **{p: importlib.metadata.version(p) for p in LIBRARIES}},
         "machine": {"processor": _processor(), **further},
     }
 
@@ -104,13 +104,6 @@ def _git(*words: str) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None  # an unpacked archive has no history
     return done.stdout.strip()
-
-
-def _version(package: str) -> str | None:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def _processor() -> str:

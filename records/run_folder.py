@@ -39,15 +39,11 @@ class RunFolder:
         return read_manifest(self.path)
 
     def claim(self, config: dict[str, Any]) -> bool:
-        """Return True where the run is already finished; refuse a folder that holds another run.
-
-        config: the resolved configuration. Keys of `BOOKKEEPING` may differ.
-        """
+        """Return whether the run is already finished; refuse a folder of another run, but for keys of `BOOKKEEPING`."""
         if not self.manifest_path.exists():
             return False
         manifest = self.manifest()
-        differing = different_keys(manifest["config"], config)
-        if differing:
+        if differing := different_keys(manifest["config"], config):
             raise UserError(
                 f"{self.path} holds a run of another configuration ({'; '.join(differing[:4])}). "
                 "Choose another study=<name>, or delete that folder."

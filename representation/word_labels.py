@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from analysis.statistics.arrays import Ints
-from cli.errors import UserError
+from cli.errors import UserError, reading
 from corpora.docstrings import NOT_DOCUMENTATION, DocumentedNode
-from records.files import read_text
 
 FEWEST_WORDS = 5  # of a text
 CLASSES = {tokenize.NUMBER: "number", tokenize.STRING: "string", tokenize.OP: "operator"}
@@ -109,7 +108,8 @@ def read_conll(path: Path, column: int) -> list[LabelledText]:
     by empty lines; lines that begin with -DOCSTART- are left out. A text is its words with a space between.
     Raises `UserError` for a file that cannot be read, or a line without that column.
     """
-    lines = read_text(path, "Give word_level.conll=<file of columns>.").splitlines()
+    with reading(path, "Give word_level.conll=<file of columns>."):
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     sentences: list[list[tuple[str, str]]] = [[]]
     for number, line in enumerate(lines, start=1):
         parts = line.split()
