@@ -28,7 +28,6 @@ def main() -> None:
     if settings is None:
         return
 
-    from analysis.grids.csv import csv_text
     from analysis.grids.latex import latex_grid
     from analysis.grids.markdown import markdown_grid
     from analysis.manifests.compared_keys import check_allowed
@@ -36,7 +35,7 @@ def main() -> None:
     from analysis.scores.choose import choose, rows_of
     from analysis.scores.complete import complete, policy_for
     from analysis.scores.load import load
-    from analysis.write import output_folder, write_whole
+    from analysis.write import csv_text, output_folder, write_whole
 
     folder = output_folder(settings)
     scores = load(settings)

@@ -6,11 +6,9 @@ import pandas as pd
 
 from analysis.control.rule import NO_PROOF, Control, controlled
 from analysis.grids.grid import Grid
-from analysis.manifests.designs import Design
 from analysis.questions.before_after import training_gain, twins_of
 from analysis.questions.compared_pairs import ALL, compare_pairs
 from analysis.questions.means import seed_means, type_means
-from analysis.questions.odd_cells import odd_scores
 from analysis.questions.question import Answer, Material, answers
 from analysis.scores.check import check_alike, material_notes
 from analysis.scores.choose import choose, choose_control, rows_of
@@ -20,7 +18,7 @@ from analysis.scores.load import load
 from analysis.scores.long_table import Scores
 from analysis.scores.task_types import sort_types
 from analysis.settings import Settings
-from analysis.verdict import summary, verdict
+from analysis.verdict import verdict
 
 MOST_NOTES = 7  # that a reader meets before any table is opened
 
@@ -33,7 +31,6 @@ class Result:
     answers: list[Answer]  # tables, figures and files, in the order in which they are shown
     notes: list[str]
     verdict: str
-    summary: str = ""  # the verdict in two sentences, or three where few tasks carry it
     control_notes: list[str] = field(default_factory=list)  # those of the control rule; also among `notes`
 
     def grids(self, main: bool | None = None) -> list[Grid]:
@@ -71,12 +68,11 @@ def analyse(settings: Settings) -> Result:
     rule = controlled({**designs, **twins}, whole.tasks, settings)
     check_alike(whole.frame)
     material = _material(settings, scores, whole, references, rule)
-    material = replace(material, odd=odd_scores(_like(whole.designs, read, scores.designs), whole.designs, whole.tasks))
     given = answers(material)
     notes = [*scores.naming, *material_notes(whole.frame, designs.values(), benchmark), *rule.notes, *whole.notes]
-    notes += [note for one in sorted(given, key=lambda one: one.aside) for note in one.notes]
+    notes += [note for one in given for note in one.notes]
     notes += scores.notes  # last: how files were read changes the reading of no table
-    return Result(material, given, notes, verdict(material, given), summary(material, given), rule.notes)
+    return Result(material, given, notes, verdict(material, given), rule.notes)
 
 
 def _material(
@@ -117,9 +113,3 @@ def _material(
 def _tasks_by_type(frame: pd.DataFrame, wanted: tuple[str, ...]) -> dict[str, list[str]]:
     tasks = {kind: rows.unique().tolist() for kind, rows in frame.groupby("type")["task"]}
     return {kind: tasks[kind] for kind in sort_types(set(tasks), wanted)}
-
-
-def _like(compared: list[str], read: pd.DataFrame, designs: dict[str, Design]) -> pd.DataFrame:
-    """The scores read, compared or not, of designs that are trained as those compared are (foreign ones: all)."""
-    states = {designs[label].trained for label in compared}
-    return read[read["design"].isin({label for label, design in designs.items() if design.trained in states})]

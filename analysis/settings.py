@@ -1,24 +1,22 @@
 """The settings of one analysis, checked: every later step may trust them."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from glob import glob
 from pathlib import Path
 from typing import Any
 
-from analysis.claims import Claim, read_claims
 from analysis.grids.formats import Numbers
 from cli.errors import UserError, nearest, reading
 
 CHOICES = {
     "missing": ("auto", "fail", "drop_tasks", "drop_models", "intersection"),
-    "correction": ("holm", "bh", "shaffer", "westfall_young", "none"),
+    "correction": ("holm", "bh", "none"),
     "family": ("type", "table"),
     "zeros": ("wilcox", "pratt", "zsplit"),
     "scale": ("auto", "1", "100"),
     "layout": ("grid", "paper"),
     "unit": ("fraction", "percent"),
 }
-OF_PAIRS = ("shaffer", "westfall_young")  # corrections made for the tests of the pairs over tasks alone
 ALIASES = {"intersection": "drop_tasks"}  # its former name
 LISTS = ("models", "seeds", "types", "tasks", "subsets", "factors", "allow", "published")
 TEXTS = ("benchmark", "split", "revision", "against", "cluster", "items")
@@ -67,7 +65,7 @@ class Settings:
     rope: float = 0.005
     cluster: str = ""
     items: str = ""
-    claims: tuple[Claim, ...] = ()
+    claims: Path | None = None
     published: tuple[str, ...] = ()
     layout: str = "grid"
     unit: str = "fraction"
@@ -78,18 +76,12 @@ class Settings:
     representation: Path | None = None
     factors: tuple[str, ...] = ("pooler", "attn")
     allow: tuple[str, ...] = ()
-    type_weights: dict[str, float] = field(default_factory=dict)
     order: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def numbers(self) -> Numbers:
         """The form in which every rendering prints scores and their differences."""
         return Numbers(self.unit == "percent", self.digits)
-
-    @property
-    def of_other_tests(self) -> "Settings":
-        """The settings of tests that are not the pairs' over tasks: Holm in place of corrections made for those."""
-        return replace(self, correction="holm") if self.correction in OF_PAIRS else self
 
 
 def public_path(path: Path) -> str:
@@ -108,16 +100,10 @@ def settings_from(values: dict[str, Any]) -> Settings:
     checked |= {key: _text(key, values[key]) for key in TEXTS}
     if checked["benchmark"] and (checked["split"] or checked["subsets"]):
         raise UserError("benchmark= fixes splits and subsets. Leave out split= and subsets=, or benchmark=.")
-    if checked["correction"] == "shaffer" and checked["against"]:
-        raise UserError(
-            "correction=shaffer with against= is Holm's, since any of these pairs can be equal together. Write"
-            " correction=holm, or leave out against=."
-        )
-    checked |= {key: Path(_text(key, values[key])) if values[key] else None for key in ("out", "task_types")}
+    checked |= {key: Path(_text(key, values[key])) if values[key] else None for key in ("out", "task_types", "claims")}
     for key, (word, is_there, kind, mend) in PLACES.items():
         if checked[key] not in ("", word) and not is_there(Path(checked[key])):
             raise UserError(f"{key}={checked[key]}: there is no such {kind}. {mend}")
-    checked["claims"] = read_claims(Path(str(values["claims"]))) if values["claims"] else ()
     checked["scores"] = _scores("scores", values["scores"])
     numbers = {**values, "digits": USUAL_DIGITS[checked["unit"]] if values["digits"] is None else values["digits"]}
     checked |= {key: kind(_number(key, numbers[key], low, high)) for key, (kind, low, high) in NUMBERS.items()}
@@ -128,10 +114,6 @@ def settings_from(values: dict[str, Any]) -> Settings:
     if not isinstance(values["order"], dict):
         raise UserError("order= names factors and their values. Write order='{pooler: [mean, eos]}'.")
     checked["order"] = {factor: list(_names(f"order.{factor}", v)) for factor, v in values["order"].items()}
-    weights = values["type_weights"] or {}
-    if not isinstance(weights, dict):
-        raise UserError("type_weights= names types and numbers. Write type_weights='{STS: 2}'.")
-    checked["type_weights"] = {str(k): _number(f"type_weights.{k}", v, 1e-6, 1e6) for k, v in weights.items()}
     return Settings(**checked)
 
 

@@ -1,17 +1,17 @@
 """The files of one analysis, each written whole or not at all, and what is printed."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePath
 
+import pandas as pd
+
 from analysis.analyse import Result
 from analysis.drawings.drawing import Drawing, drawn, file_names, write_figures
-from analysis.grids.csv import csv_blocks
 from analysis.grids.grid import Grid
 from analysis.grids.latex import latex_grid
 from analysis.grids.markdown import escape, markdown_grid
-from analysis.questions.letters import names_in
 from analysis.questions.pair_figures import LEADING
 from analysis.result_json import result_json
 from analysis.scores.long_table import scores_for_file, with_factors
@@ -36,21 +36,20 @@ def write_files(result: Result, folder: Path) -> list[Path]:
     Files of an earlier analysis in that folder that this one does not write are taken away, so that no report stands
     beside tables of other scores.
     """
-    plain = result.material.of_own_names
-    texts: dict[str, str | Iterable[str]] = {"table.md": document(result), "table.tex": latex_document(result)}
+    texts = {"table.md": document(result), "table.tex": latex_document(result)}
     texts["by_type.md"] = markdown_grid(result.grids()[0])
     texts |= {f"{grid.name.replace('-', '_')}.tex": latex_grid(grid) for grid in result.grids()}
-    for answer in result.answers:
-        texts |= {f"{name}.csv": csv_blocks(plain(table)) for name, table in (answer.frames | answer.csv).items()}
+    tables = {name: table for answer in result.answers for name, table in answer.frames.items()}
     shown = {**result.material.designs, **result.material.references}
-    scores = with_factors(scores_for_file(result.material.whole_frame, result.material.settings.scores), shown)
-    texts["scores.csv"] = csv_blocks(plain(scores))
+    scores = scores_for_file(result.material.whole_frame, result.material.settings.scores)
+    tables["scores"] = with_factors(scores, shown)
+    texts |= {f"{name}.csv": csv_text(result.material.of_own_names(table)) for name, table in tables.items()}
     texts["result.json"] = ""
     drawings = draw(result) if result.material.settings.figures else []
     if result.material.settings.report:
-        from analysis.report.page import report_files  # jinja2, for reports alone
+        from analysis.report.page import report_page  # jinja2, for reports alone
 
-        texts |= report_files(result, drawings)
+        texts["report.html"] = report_page(result, drawings)
     names = [*texts, *(f"figures/{name}" for name in file_names(drawings))]
     texts["result.json"] = result_json(result, names)
     older = _written(folder)
@@ -69,9 +68,12 @@ def _written(folder: Path) -> set[str]:
         return set()
 
 
-def write_whole(
-    folder: Path, texts: Mapping[str, str | Iterable[str]], drawings: list[Drawing] | None = None
-) -> list[Path]:
+def csv_text(table: pd.DataFrame) -> str:
+    """Return the table as csv text, floats with all their digits."""
+    return table.to_csv(index=False, lineterminator="\n")
+
+
+def write_whole(folder: Path, texts: Mapping[str, str], drawings: list[Drawing] | None = None) -> list[Path]:
     """Write texts by file name, and figures, and return their paths. Raises UserError where that is not possible."""
     try:
         for name, text in texts.items():
@@ -87,12 +89,11 @@ def draw(result: Result) -> list[Drawing]:
     """Return the figures of all answers, in the order of the tables."""
     ending = result.material.settings.numbers.said
     return drawn(
-        names_in(result.material),
         lambda: [
             replace(one, of=answer.name, caption=one.caption + ending * answer.of_scores)
             for answer in result.answers
             for one in answer.draw()
-        ],
+        ]
     )
 
 
@@ -105,16 +106,15 @@ def printed(result: Result, folder: Path) -> str:
 
 
 def document(result: Result) -> str:
-    """Return the page as Markdown: the short verdict, scores, notes, then one section per answer."""
+    """Return the page as Markdown: verdict, scores, notes, then one section per answer."""
     first, *others = result.answers
     notes, further = result.page_notes()
-    parts = [f"## Verdict\n\n{escape(result.summary)}\n"]
+    parts = [f"## Verdict\n\n{escape(result.verdict)}\n"]
     if result.material.settings.figures:
         parts += [f"![Differences with intervals](figures/{LEADING}.png)\n"]
     parts += [
         *map(_table, first.grids),
         f"## Notes\n\n{_list(notes)}",
-        f"## The verdict in full\n\n{escape(result.verdict)}\n",
     ]
     for answer in others:
         parts += map(_table, answer.grids)
@@ -136,4 +136,4 @@ def latex_document(result: Result) -> str:
     r"""Return all tables, ready for \input, with the notes and the verdict as comments."""
     tables = "\n".join(map(latex_grid, result.grids()))
     comments = "\n".join("% " + " ".join(line.split()) for line in [result.verdict, *result.notes])
-    return f"% \\usepackage{{booktabs}} in the preamble\n{tables}\n{comments}\n"
+    return f"% \\usepackage{{booktabs,graphicx}} in the preamble\n{tables}\n{comments}\n"

@@ -45,7 +45,7 @@ def run(cfg: Config) -> list[Answer]:
         if answer is None:
             print(f"{name}: does not apply to these encoders.", file=sys.stderr)
             continue
-        answer = replace(answer, draw=partial(drawn, labels, answer.draw))
+        answer = replace(answer, draw=partial(drawn, answer.draw))
         write_answer(answer, folder, over)
         answers.append(answer)
         print(markdown(answer), flush=True)

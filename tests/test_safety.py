@@ -8,13 +8,15 @@ import pytest
 import yaml
 from omegaconf._utils import get_yaml_loader
 
-from analysis.report.page import report_files
+from analysis.cli import read_arguments
+from analysis.questions.claims import read_claims
+from analysis.report.page import report_page
 from analysis.write import draw
 from cli.errors import UserError
 from encoders.backbone import load_backbone
 from evaluation.candidates import candidates
 from records.files import read_object
-from tests.analysis.conftest import Study, analysed, spread
+from tests.analysis.conftest import Study, analysed
 from tests.analysis.manifests import manifest
 from tests.encoders.test_checkpoint import model_of, saved
 from tests.test_imports import MAY_IMPORT, ROOT
@@ -75,13 +77,10 @@ def test_the_search_would_find_it(tmp_path):
 
 def test_a_planted_object_of_yaml_is_not_made(tmp_path):
     mark = tmp_path / "executed"
-    file, root = tmp_path / "planted.yaml", Study(tmp_path / "runs")
+    file = tmp_path / "planted.yaml"
     file.write_text(f"- !!python/object/apply:pathlib.Path.touch [!!python/object/apply:pathlib.Path ['{mark}']]\n")
-    root.run("eos-causal", spread(0.3))
-    for word in ("claims", "rename"):
-        assert not answer(
-            lambda word=word: analysed((f"scores={root.root}", f"{word}={file}"), ()), tmp_path, file.name
-        )
+    assert not answer(lambda: read_claims(file), tmp_path, file.name)
+    assert not answer(lambda: read_arguments([f"scores={tmp_path}", f"rename={file}"]), tmp_path, file.name)
     assert not mark.exists()
 
 
@@ -132,7 +131,7 @@ def test_names_of_models_tasks_types_and_data_become_no_markup(tmp_path):
             study.run(design, scores, data__name=f"{name}{k}", model__path=name, _device=name)
         renamed = f'rename={{eos-causal: "{name}"}}'
         result = analysed((f"scores={study.root}", "allow=[data.name]", renamed), ("means", "pairs"))
-        pages.append(report_files(result, draw(result))["report.html"])
+        pages.append(report_page(result, draw(result)))
     tags = [[part.split(None, 1)[0].rstrip(">") for part in page.split("<")[1:]] for page in pages]
     assert tags[0] == tags[1]
     assert pages[1].count("&lt;script&gt;") > 10

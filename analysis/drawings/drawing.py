@@ -1,13 +1,13 @@
 """Figures -> bytes: the same figure gives the same bytes, with no date in them."""
 
 from base64 import b64encode
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.drawings.style import families, house_style
+from analysis.drawings.style import house_style
 from records.files import replacing
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ class Drawing:
     of: str = ""
 
 
-def drawn(texts: Iterable[str], make: Callable[[], list[Drawing]]) -> list[Drawing]:
-    """Return what `make` draws, in the house's style, with room for every label. texts: names that need a font."""
-    with house_style(families(sorted(texts))):
+def drawn(make: Callable[[], list[Drawing]]) -> list[Drawing]:
+    """Return what `make` draws, in the house's style, with room for every label."""
+    with house_style():
         drawings = make()
         for drawing in drawings:  # once: saving in several formats would solve the layout each time
             drawing.figure.set_layout_engine("constrained", w_pad=0.1, h_pad=0.06)  # inches

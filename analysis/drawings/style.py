@@ -5,61 +5,9 @@ No meaning rests on colour alone: designs also differ in shape, significance in 
 """
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any, NamedTuple
-
-USUAL = "DejaVu Sans"  # comes with matplotlib, so every machine draws alike
-NO_LETTERS = ("Last Resort",)  # has a box for every letter
-
-
-def families(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the fonts to draw `texts` with: the usual one, then as few others as have what it lacks."""
-    return (USUAL, *_others(absent(texts))[0])
-
-
-def undrawn(texts: Iterable[str]) -> list[str]:
-    """Return the letters of `texts` that no font of this machine has, sorted; a figure shows boxes for them."""
-    return sorted(_others(absent(texts))[1])
-
-
-def absent(texts: Iterable[str]) -> frozenset[str]:
-    """Return the letters of `texts` that the usual font lacks."""
-    letters = {letter for text in texts for letter in text if not letter.isascii()}
-    if not letters:
-        return frozenset()
-    from matplotlib.font_manager import findfont
-
-    return frozenset(letters - _held(findfont(USUAL), letters))
-
-
-@lru_cache(maxsize=8)
-def _others(letters: frozenset[str]) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Return the fonts taken, at each turn the one with the most letters still wanted, and what none of them has."""
-    if not letters:
-        return (), letters
-    from matplotlib.font_manager import fontManager
-
-    fonts = {f.name: f.fname for f in sorted(fontManager.ttflist, key=lambda f: (f.name, str(f.style), str(f.weight)))}
-    chars = {name: _held(path, letters) for name, path in fonts.items() if not name.startswith((USUAL, *NO_LETTERS))}
-    taken, wanted = [], set(letters)
-    while chars and (best := max(sorted(chars), key=lambda name: len(chars[name] & wanted))) and chars[best] & wanted:
-        taken.append(best)
-        wanted -= chars[best]
-    return tuple(taken), frozenset(wanted)
-
-
-def _held(path: str, letters: Iterable[str]) -> frozenset[str]:
-    """Return those of `letters` that a font's file has; none for a file that cannot be read."""
-    from matplotlib.ft2font import FT2Font
-
-    try:
-        font = FT2Font(path)
-    except (OSError, RuntimeError):
-        return frozenset()
-    return frozenset(letter for letter in letters if font.get_char_index(ord(letter)))
-
 
 BLACK, BLUE, VERMILLION, GREEN = "#000000", "#0072B2", "#D55E00", "#009E73"
 PURPLE, ORANGE, SKY, GREY = "#CC79A7", "#E69F00", "#56B4E9", "#6B6B6B"
@@ -71,7 +19,7 @@ CHARACTER = 0.068  # inches, the mean width of a letter of 8 points
 LINE = 0.19  # inches, the height of a line of a list
 
 SETTINGS: dict[str, Any] = {
-    "font.family": USUAL,
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so every machine draws alike
     "font.size": 8.0,
     "axes.titlesize": 8.5,
     "axes.titleweight": "bold",
@@ -103,15 +51,14 @@ def mark(k: int) -> Mark:
 
 
 @contextmanager
-def house_style(fonts: Sequence[str] = (USUAL,)) -> Iterator[None]:
+def house_style() -> Iterator[None]:
     """Draw and save within: matplotlib's own defaults and ours, whatever the user's matplotlibrc says.
 
-    fonts: the first that has a letter draws it. A letter that none has is a box; the notes say so, once.
+    A letter that the font lacks is a box.
     """
     import matplotlib
 
     values: Any = {key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith("backend")}
-    values.update(SETTINGS | {"font.family": list(fonts)})
-    with matplotlib.rc_context(values), warnings.catch_warnings():
+    with matplotlib.rc_context(values | SETTINGS), warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from")
         yield

@@ -1,6 +1,6 @@
 """Design x type: do the differences between designs depend on the type of task, and how large are they on each?
 
-docs/decisions/design-by-type.md says why these tests.
+Over tasks by permutation within types of unequal spread; over tasks and seeds by F.
 """
 
 from dataclasses import replace
@@ -14,16 +14,9 @@ from analysis.drawings.canvas import canvas, list_axes, panel_axes
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.style import BLACK, LINE, MOST_DESIGNS
-from analysis.grids.formats import Numbers, equals, fraction, percent, score
+from analysis.grids.formats import Numbers, equals, percent
 from analysis.grids.grid import Cell, Grid
-from analysis.names import listed
-from analysis.questions.compared_pairs import (
-    common_seeds,
-    compare_pairs,
-    corrected_pairs,
-    pairs_among,
-    seed_cube,
-)
+from analysis.questions.compared_pairs import common_seeds, corrected_pairs, pairs_among, seed_cube
 from analysis.questions.pair_figures import LOOKS
 from analysis.questions.pair_texts import correction_text
 from analysis.questions.question import Answer, Material
@@ -31,18 +24,12 @@ from analysis.questions.tables import Row, claims, mark_of, marked_cell, star_le
 from analysis.settings import Settings
 from analysis.statistics.arrays import Floats, rounded
 from analysis.statistics.contrasts import helmert
-from analysis.statistics.correction import RESAMPLED, passes
+from analysis.statistics.correction import passes
 from analysis.statistics.interaction import over_seeds, permuted
 from analysis.statistics.intervals import mean_and_error, student_reach
 from analysis.statistics.seeds import FEWEST_SEEDS, reach_of_seeds
-from analysis.statistics.sign_flip import SEED
 
 PLACE = 45
-METHODS = (
-    "Whether differences between designs depend on the type of task was tested with Welch's statistic [@welch1951] over"
-    " within-task contrasts, by permutation of what each task leaves of its type's mean, and over seeds by F with"
-    " Satterthwaite's [@satterthwaite1946] degrees of freedom, times Box's epsilon [@greenhouse1959]."
-)
 Types = dict[str, list[str]]
 
 
@@ -55,25 +42,17 @@ def answer(material: Material) -> Answer | None:
     settings = replace(material.settings, family="table")  # all types are corrected together
     matrix = material.matrix[designs]
     test = _interaction(material, designs, types)
-    if settings.correction == RESAMPLED:  # takes the ranks of all of them
-        tests = compare_pairs(matrix, types, settings, material.control, material.frame)
-    else:
-        at_hand = pairs_among(material.pairs, designs)
-        tests = corrected_pairs(at_hand[at_hand["type"].isin(types)].reset_index(drop=True), settings)
+    at_hand = pairs_among(material.pairs, designs)
+    tests = corrected_pairs(at_hand[at_hand["type"].isin(types)].reset_index(drop=True), settings)
     simple = simple_effects(tests, matrix, types, settings)
     reference = material.control or str(matrix.mean().idxmax())
-    shown, finding = from_reference(simple, reference), _verdict(test) + _turned(simple)
-    compared = sentence.replace("are drawn", "are compared")
-    asked = zip(material.pairs["first"], material.pairs["second"], strict=True)
+    shown, finding = from_reference(simple, reference), _verdict(test)
     return Answer(
         "design_by_type",
-        grids=[_grid(shown, reference, types, settings, f"{finding} {compared}".strip())],
+        grids=[_grid(shown, reference, types, settings, f"{finding} {sentence}".strip())],
         draw=lambda: [_figure(shown, reference, types, settings, sentence)],
-        frames={"simple_effects": simple},
-        notes=[_note(test)],
-        about=dict.fromkeys(asked, finding),
-        methods=[METHODS],
-        facts={"design_by_type": test},
+        frames={"simple_effects": simple, "design_by_type": pd.DataFrame([test])},
+        notes=[finding],
     )
 
 
@@ -147,24 +126,6 @@ def _verdict(test: dict[str, Any]) -> str:
     )
 
 
-def _note(test: dict[str, Any]) -> str:
-    """Return the numbers behind it."""
-    how = "all orders counted" if test["exact"] else f"{test['draws']:,} random orders (seed {SEED}), error of p"
-    how += "" if test["exact"] else f" {fraction(test['p_error'])}"
-    text = f"Design x type ({test['n_designs']} designs, {test['n_types']} types): {score(test['statistic'], 2)}, {how}"
-    if test["n_seeds"] >= FEWEST_SEEDS:
-        dfs = f"{test['df_seeds']:.1f}, {test['df_error_seeds']:.1f}"
-        text += f"; over seeds F({dfs}) = {score(test['F_seeds'], 2)}"
-    return f"{text}."
-
-
-def _turned(simple: pd.DataFrame) -> str:
-    """Name the pairs that are told one way on one type and the other way on another."""
-    told = simple[simple["told"]]
-    turned = [f"{b} - {a}" for (a, b), rows in told.groupby(["first", "second"]) if rows["ahead"].nunique() > 1]
-    return f" Told one way on one type and the other way on another: {listed(turned, 4)}." if turned else ""
-
-
 def _grid(shown: pd.DataFrame, reference: str, types: Types, settings: Settings, sentences: str) -> Grid:
     """One row per design, one column per type: mean difference from the reference, interval and p."""
     rows, signed = [], settings.numbers.signed
@@ -174,28 +135,18 @@ def _grid(shown: pd.DataFrame, reference: str, types: Types, settings: Settings,
         rows.append([Cell(str(design)), *cells])
     together = "" if settings.correction == "none" else f", the {shown['family_size'].iloc[0]:,} tested together"
     caption = (
-        f"Mean difference from {reference} on each type, its {percent(settings.alpha)} interval {over_what(shown)}"
-        f"{together} (none where wider than all scores), and p of the two-sided signed-rank test;"
-        f" {correction_text(shown, settings)}. {star_legend(shown, settings)}. {sentences}"
+        f"Mean difference from {reference} on each type, its {percent(settings.alpha)} interval over tasks and, where"
+        f" {FEWEST_SEEDS} are known, seeds{together} (none where wider than all scores), and p of the two-sided"
+        f" signed-rank test; {correction_text(shown, settings)}. {star_legend(shown, settings)}. {sentences}"
     )
-    if (shown["reachable"] == "uncorrected").any():
-        least = f"{fraction(shown['p_min_adjusted'].max())} is the smallest that the fewest tasks allow after it"
-        caption += f" raw = p before the correction, which no such difference can pass: {least}."
     header = ["Design", *(f"{kind} (n = {len(tasks)})" for kind, tasks in types.items())]
-    kept = rows[: settings.rows_shown]
-    return Grid("design-by-type", caption, header, kept, title="Designs by type of task")
+    return Grid("design-by-type", caption, header, rows[: settings.rows_shown], title="Designs by type of task")
 
 
 def _ends(row: Row, numbers: Numbers) -> str:
     """Return the interval, or nothing where two or three tasks leave it wider than all scores."""
     low, high = row["low_together"], row["high_together"]
     return numbers.interval(low, high) if high - low < 1 else ""
-
-
-def over_what(shown: pd.DataFrame) -> str:
-    """Return what the intervals of `simple_effects` are over."""
-    enough = shown["n_seeds"] >= FEWEST_SEEDS
-    return f"over tasks{' and seeds' if enough.all() else ', and seeds where enough' if enough.any() else ''}"
 
 
 def _figure(shown: pd.DataFrame, reference: str, types: Types, settings: Settings, sentence: str) -> Drawing:
@@ -219,14 +170,10 @@ def _figure(shown: pd.DataFrame, reference: str, types: Types, settings: Setting
     figure.supxlabel(f"mean difference from {short_names([reference])[reference]}", fontsize=8)
     counts = [f"{kind} {int(rows['told'].sum())}" for kind, rows in shown.groupby("type", sort=False)]
     alt = f"Differences of {len(names)} designs from {reference} on {len(types)} types. Told: {', '.join(counts)}."
-    filled = "blue discs: told of the designs; diamonds: of these runs alone"
-    if not claims(shown):
-        filled = "no claim about designs"
-    elif (shown["reachable"] != "yes").all():
-        least = f"{fraction(shown['p_min_adjusted'].min())}, the smallest p that so many tasks allow"
-        filled = f"{filled}; no difference can be told of the designs, with {least} after the correction"
+    marks = "blue discs: told of the designs; diamonds: of these runs alone"
     caption = (
-        f"Mean difference from {reference} on each type of task with its {percent(settings.alpha)} interval"
-        f" {over_what(shown)}, uncorrected; each panel has its own scale; {filled}. {sentence}"
+        f"Mean difference from {reference} on each type of task with its {percent(settings.alpha)} interval over tasks"
+        f" and, where {FEWEST_SEEDS} are known, seeds, uncorrected; each panel has its own scale;"
+        f" {marks if claims(shown) else 'no claim about designs'}. {sentence}"
     ).strip()
     return Drawing("design_by_type", "Designs by type of task", caption, alt, figure)

@@ -1,31 +1,22 @@
-"""Figures of the designs: their scores task by task, before and after training, and against their costs."""
+"""Figures of the designs: their scores task by task, and against their costs."""
 
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from analysis.drawings.canvas import canvas, legend, list_axes, score_ticks
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
-from analysis.drawings.style import BLACK, BLUE, GREY, LINE, MOST_DESIGNS, PALE, VERMILLION, mark
-from analysis.grids.formats import Numbers, typeset
+from analysis.drawings.style import BLACK, GREY, LINE, MOST_DESIGNS, PALE, mark
+from analysis.grids.formats import Numbers
 from analysis.manifests.cost import tokens_per_second
 from analysis.manifests.designs import Design
-from analysis.questions.before_after import twins_of
-from analysis.questions.means import seed_means
 from analysis.questions.question import Answer, Material
 
 PLACE = 210
 MOST_TASKS = 80
-MOST_PANELS = 6
-STAGES: dict[str, dict[str, Any]] = {
-    "before": {"marker": "o", "color": GREY, "markerfacecolor": "white", "linestyle": "none"},
-    "after, higher": {"marker": "o", "color": BLUE},
-    "after, lower": {"marker": "o", "color": VERMILLION, "linestyle": "--"},
-}
 COSTS: dict[str, Callable[[Design], float | None]] = {
     "trainable parameters": lambda design: design.parameters,
     "training speed (tokens/s)": tokens_per_second,
@@ -34,7 +25,7 @@ COSTS: dict[str, Callable[[Design], float | None]] = {
 
 def answer(material: Material) -> Answer:
     """Return the figures alone; scores.csv has the scores, the tables of means and of pairs have the costs."""
-    figures = (task_dots, before_after, cost_score)
+    figures = (task_dots, cost_score)
     return Answer(
         "designs", "Designs task by task", draw=lambda: [drawn for make in figures if (drawn := make(material))]
     )
@@ -70,37 +61,6 @@ def task_dots(material: Material) -> Drawing | None:
     return Drawing("tasks", "Scores by task", " ".join(filter(None, [caption, sentence, cut])), alt, figure)
 
 
-def before_after(material: Material) -> Drawing | None:
-    """One panel per design, one line per task from before to after training; None without untrained references."""
-    twins = _twins(material)
-    if not twins:
-        return None
-    kept = [design for design in material.highest(MOST_PANELS)[0] if design in twins] or list(twins)[:MOST_PANELS]
-    sentence = f"{len(kept)} of {len(twins)} designs are drawn." if len(kept) < len(twins) else ""
-    rows, cut = _tasks(material)
-    tasks, names = short_names(task for _, task in rows), short_names(kept, 20)
-    figure = canvas(max(inches(tasks.values()) + 1.35 * len(kept) + 0.2, 4.2), 1.2 + 0.72 * LINE * len(rows))
-    grid = figure.subplots(1, len(kept), sharex=True, sharey=True, squeeze=False).ravel()
-    gains, signed = [], material.settings.numbers.signed
-    for axes, design in zip(grid, kept, strict=True):
-        _arrows(axes, twins[design].loc[list(tasks)], material.matrix.loc[list(tasks), design])
-        _task_axis(axes, rows, list(tasks.values()), material.settings.numbers, size=6.5)
-        gain = material.matrix[design] - twins[design]
-        gains.append(f"{design} {signed(gain.mean())} ({int((gain < 0).sum())} of {len(gain)} tasks lose)")
-        axes.set_title(f"{names[design]}\n{typeset(signed(gain.mean()))}", fontsize=7.5)
-        axes.set_xlabel("score")
-    stages = {label: {"markersize": 4, **look} for label, look in STAGES.items()}
-    legend(figure, stages, loc="outside upper center", ncols=3)
-    caption = (
-        "Score of each task before training (open) and after it (filled); tasks that lose are dashed. Below each name"
-        " the mean gain."
-    )
-    words = " ".join(filter(None, [caption, sentence, cut]))
-    return Drawing(
-        "before_after", "Before and after training", words, f"Mean gain by training: {', '.join(gains)}.", figure
-    )
-
-
 def _dots(axes: Any, values: pd.DataFrame, names: dict[str, str]) -> None:
     """One mark a design in each row. values: tasks x designs."""
     places = range(len(values))
@@ -130,25 +90,6 @@ def _task_axis(axes: Any, rows: list[tuple[str, str]], names: list[str], numbers
     for k, ((kind, _), (other, _)) in enumerate(pairwise(rows)):
         if kind != other:
             axes.axhline(k + 0.5, color=GREY, linewidth=0.6)
-
-
-def _twins(material: Material) -> dict[str, pd.Series]:
-    """Return design -> scores on tasks of its untrained reference, for those in the table of before and after."""
-    if material.gain is None:
-        return {}
-    twins = twins_of(material.gain.index.unique("design"), {**material.references, **material.designs})
-    tasks = list(material.matrix.index)
-    return {name: seed_means(material.whole_frame, [twin], tasks)[twin] for name, twin in twins.items()}
-
-
-def _arrows(axes: Any, before: pd.Series, after: pd.Series) -> None:
-    places = np.arange(len(before))
-    lost = after.to_numpy() < before.to_numpy()
-    for rows, colour, style in ((~lost, BLUE, "solid"), (lost, VERMILLION, "dashed")):
-        x, y = before.to_numpy()[rows], after.to_numpy()[rows]
-        axes.hlines(places[rows], x, y, color=colour, linewidth=1.1, linestyle=style, zorder=1)
-        axes.plot(x, places[rows], "o", markersize=3, color=GREY, markerfacecolor="white", zorder=2)
-        axes.plot(y, places[rows], "o", markersize=3.4, color=colour, zorder=3)
 
 
 def cost_score(material: Material) -> Drawing | None:

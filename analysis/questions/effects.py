@@ -1,22 +1,19 @@
 """Main effects and interactions of the factors that the designs cross, with the marginal means."""
 
 import math
-from typing import Any
 
 import pandas as pd
 
 from analysis.grids.formats import Numbers, percent, score
 from analysis.grids.grid import Cell, Grid
-from analysis.questions.crossings import Crossing, factor_table
-from analysis.questions.pair_texts import correction_text, family_text, mend, smallest_p, unreachable_text
+from analysis.questions.crossings import factor_table
+from analysis.questions.pair_texts import attainable, correction_text, unreachable_text
 from analysis.questions.pairs import for_file
 from analysis.questions.question import Answer, Material
-from analysis.questions.tables import Row, claims, marked_cell, rest_text, star_legend
+from analysis.questions.tables import Row, marked_cell, rest_text, star_legend
 from analysis.questions.tested_effects import Factorial, factorial_effects
 from analysis.settings import Settings
-from analysis.statistics.correction import correction_name
-from analysis.statistics.seed_errors import OTHERS
-from analysis.statistics.sign_flip import EXACT_UP_TO, SEED
+from analysis.statistics.sign_flip import EXACT_UP_TO, RANDOM_FLIPS, SEED
 
 PLACE = 40
 # endings of the tables' names and of their titles: the crossing with most factors, that with most designs
@@ -25,34 +22,27 @@ ENDINGS = {"": "", "-wide": " over more designs"}
 
 def answer(material: Material) -> Answer:
     """Return the tests and marginal means of every complete crossing, at most two."""
-    settings = material.settings.of_other_tests
-    factors = factor_table(material.designs)
+    settings, factors = material.settings, factor_table(material.designs)
     effects, notes = factorial_effects(material.matrix, factors, material.blocks, settings, material.frame)
-    tables = effects_for_file(effects)
+    tests = [factorial.tests for factorial in effects]
     return Answer(
         "effects",
         grids=effect_grids(effects, settings),
-        frames=tables,
-        csv={"effects": for_file(tables["effects"], settings.correction)} if effects else {},
-        notes=[*notes, *effect_notes([factorial.tests for factorial in effects], settings)],
-        methods=_methods(effects, settings),
-        facts={"crossings": [_fact(f.crossing, material.own_names) for f in effects]},
+        frames=effects_for_file(effects, settings),
+        notes=[*notes, *(attainable(pd.concat(tests), settings, "effect") if tests else [])],
         main=True,
         of_designs=False,
         of_scores=False,  # but the marginal means, which say so themselves
     )
 
 
-def _fact(crossing: Crossing, own_names: dict[str, str]) -> dict[str, Any]:
-    return {"name": crossing.name, **vars(crossing), "designs": [own_names[label] for label in crossing.designs]}
-
-
-def effects_for_file(effects: list[Factorial]) -> dict[str, pd.DataFrame]:
+def effects_for_file(effects: list[Factorial], settings: Settings) -> dict[str, pd.DataFrame]:
     """Return the tests and the marginal means of all crossings, each with a first column that names its crossing."""
     if not effects:
         return {}
     names = [factorial.crossing.name for factorial in effects]
-    tables = {"effects": [f.tests for f in effects], "marginal_means": [f.marginals for f in effects]}
+    tests = [for_file(factorial.tests, settings.correction) for factorial in effects]
+    tables = {"effects": tests, "marginal_means": [factorial.marginals for factorial in effects]}
     joined = {name: pd.concat(parts, keys=names, names=["crossing", ""]) for name, parts in tables.items()}
     return {name: table.reset_index(level=0).reset_index(drop=True) for name, table in joined.items()}
 
@@ -96,10 +86,11 @@ def effects_caption(factorial: Factorial, settings: Settings) -> str:
     tests, crossing, legend = factorial.tests, factorial.crossing, star_legend(factorial.tests, settings)
     if (tests["reachable"] != "yes").any():
         legend += f"; n.a. = {unreachable_text(tests, settings)}"
+    flips = f"all sign flips up to {EXACT_UP_TO} tasks, else {RANDOM_FLIPS:,} random ones (seed {SEED})"
     return (
         f"Main effects and interactions in {crossing.name}, {len(crossing.designs)} designs{_held(factorial)}: F of"
         " the repeated-measures analysis (error: effect x task, df x (n - 1)), partial eta squared, and p of the"
-        " sign-flip permutation test, which takes F as its statistic; the unit is the task;"
+        f" sign-flip permutation test, which takes F as its statistic ({flips}); the unit is the task;"
         f" {correction_text(tests, settings, 'effects')}. {legend}."
     )
 
@@ -136,50 +127,3 @@ def _mean_cell(row: Row, numbers: Numbers) -> Cell:
 def _held(factorial: Factorial) -> str:
     fixed = factorial.crossing.fixed
     return f" with {', '.join(f'{name} = {level}' for name, level in fixed.items())}" if fixed else ""
-
-
-def effect_notes(tables: list[pd.DataFrame], settings: Settings) -> list[str]:
-    """Return the notes on the tests of all crossings together, none where there are no effects."""
-    if not tables:
-        return []
-    tests = pd.concat(tables)
-    counted = f"Effects: all sign flips are counted (exact) with up to {EXACT_UP_TO} tasks"
-    drawn = tests[~tests["exact"].astype(bool)]
-    if len(drawn):
-        few, many = int(drawn["flips"].min()), int(drawn["flips"].max())
-        how_many = f"{many:,}" if few == many else f"{few:,} to {many:,}"
-        kinds = ", ".join(dict.fromkeys(drawn["type"]))
-        counted += f"; {kinds}: {how_many} random ones (seed {SEED}), p = (b + 1) / (m + 1)"
-    smallest = smallest_p(tests, settings, "p of an effect")
-    if (tests["reachable"] == "uncorrected").any():
-        smallest += f" {mend(tests, settings, effects=True)}"
-    single = ", ".join(dict.fromkeys(tests.loc[tests["n_tasks"] < 2, "type"]))
-    alone = [f"Effects: {single} has one task, so there is no F and p is 1."] if single else []
-    return [f"{counted}.", smallest, *alone]
-
-
-def _methods(effects: list[Factorial], settings: Settings) -> list[str]:
-    if not effects:
-        return []
-    names = " and ".join(factorial.crossing.name for factorial in effects)
-    tests = pd.concat([factorial.tests for factorial in effects])
-    corrected = correction_name(settings.correction)
-    after = f"; {corrected} over {family_text(tests, settings, 'effects')}" if corrected else ""
-    sentences = [
-        f"Main effects and interactions ({names}) were tested over tasks by sign flips of within-task contrasts"
-        f" [@winkler2014], with the F of the repeated-measures analysis as the statistic{after}."
-    ]
-    if claims(tests):
-        sentences.append(
-            "Over tasks and seeds the same contrasts were tested by F, their error that of tasks + seeds - rest, with"
-            " Satterthwaite's [@satterthwaite1946] degrees of freedom, times Box's epsilon [@greenhouse1959]. The same"
-            " was tested with the variance of seeds moderated [@smyth2004], towards its mean over all contrasts of the"
-            f" designs with {OTHERS} prior degrees of freedom, and the larger p taken."
-        )
-    drawn = tests[~tests["exact"].astype(bool)]
-    if len(drawn):
-        sentences.append(
-            f"With more than {EXACT_UP_TO} tasks up to {int(drawn['flips'].max()):,} random flips were drawn (seed"
-            f" {SEED}), and p = (b + 1) / (m + 1) [@phipson2010]."
-        )
-    return sentences

@@ -30,7 +30,7 @@ def type_means(matrix: pd.DataFrame, types: dict[str, list[str]]) -> pd.DataFram
 
 def answer(material: Material) -> Answer:
     """Return the table of means; by_type.csv has the costs in full."""
-    return Answer("means", grids=[type_grid(material)], csv={"by_type": _for_file(material)}, main=True)
+    return Answer("means", grids=[type_grid(material)], frames={"by_type": _for_file(material)}, main=True)
 
 
 def heads(material: Material) -> list[str]:

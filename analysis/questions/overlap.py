@@ -27,13 +27,12 @@ def answer(material: Material) -> Answer | None:
     lacking = [label for label, number in counted.items() if number < len(material.tasks)]
     notes = [f"How many texts of the tasks were trained on is not measured for {listed(lacking)}."] if lacking else []
     if table.empty:
-        return Answer("overlap", notes=notes, aside=True)
+        return Answer("overlap", notes=notes)
     worst = table.sort_values(["share", "exact"], ascending=False, kind="stable").drop_duplicates("task")
     shared = worst[worst["share"] > 0]
     if shared.empty:
         note = f"No text of {len(worst)} tasks stands in the training texts with the same words."
-        return Answer("overlap", notes=[note, *notes], methods=[note], aside=True)
-    note = _found(worst, shared)
+        return Answer("overlap", notes=[note, *notes])
     grid = Grid(
         "overlap",
         "Distinct texts of each task, and how many stand in the training texts with the same words; the"
@@ -43,17 +42,8 @@ def answer(material: Material) -> Answer | None:
         title="Texts of the tasks that were trained on",
     )
     end = "tasks that have such texts; overlap.csv has all."
-    grids = [filled(grid, shared, _cells, material.settings.rows_shown, end)]
-    frames = {"overlap": table}
-    return Answer(
-        "overlap",
-        grids=grids,
-        frames=frames,
-        notes=[note, *notes],
-        methods=[note],
-        of_designs=False,
-        of_scores=False,
-    )
+    grids, notes = [filled(grid, shared, _cells, material.settings.rows_shown, end)], [_found(worst, shared), *notes]
+    return Answer("overlap", grids=grids, frames={"overlap": table}, notes=notes, of_designs=False, of_scores=False)
 
 
 def overlap_table(runs: Mapping[str, list[Run]], tasks: list[str]) -> pd.DataFrame:

@@ -12,16 +12,8 @@ from analysis.grids.formats import fraction
 from analysis.grids.grid import Cell, Grid
 from analysis.manifests.cost import PAIR_COST_HEADER, has_costs, pair_cost_texts
 from analysis.questions.means import footnote_keys
-from analysis.questions.pair_figures import forest, forest_by_type, forest_pairs, heat_map
-from analysis.questions.pair_texts import (
-    correction_text,
-    mean_text,
-    pair_methods,
-    pair_notes,
-    signed_rank_text,
-    typical_text,
-    unreachable_text,
-)
+from analysis.questions.pair_figures import forest, heat_map
+from analysis.questions.pair_texts import correction_text, pair_notes, signed_rank_text, unreachable_text
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import (
     NO_CLAIM,
@@ -35,6 +27,7 @@ from analysis.questions.tables import (
     pair_name,
     rest_text,
     star_legend,
+    tasks_text,
 )
 from analysis.settings import Settings
 from analysis.statistics.correction import passes
@@ -50,10 +43,9 @@ def answer(material: Material) -> Answer:
     return Answer(
         "pairs",
         grids=[paper_grid(material) if material.settings.layout == "paper" else pair_grid(material)],
-        draw=lambda: [drawn for make in (forest, forest_pairs, forest_by_type, heat_map) if (drawn := make(material))],
-        csv={"pairs": for_file(_noted(material), material.settings.correction)},
+        draw=lambda: [drawn for make in (forest, heat_map) if (drawn := make(material))],
+        frames={"pairs": for_file(_noted(material), material.settings.correction)},
         notes=pair_notes(material),
-        methods=pair_methods(material),
         main=True,
     )
 
@@ -62,8 +54,7 @@ def for_file(tests: pd.DataFrame, correction: str) -> pd.DataFrame:
     """Leave out the column that repeats `p_holm`, `p_bh` or p, and name the floor after its correction."""
     if correction == "none":
         return tests.drop(columns=["p_adjusted", "p_min_adjusted"])
-    kept = tests.drop(columns=["p_adjusted"]) if f"p_{correction}" in tests else tests
-    return kept.rename(columns={"p_adjusted": f"p_{correction}", "p_min_adjusted": f"p_min_{correction}"})
+    return tests.drop(columns="p_adjusted").rename(columns={"p_min_adjusted": f"p_min_{correction}"})
 
 
 def _noted(material: Material) -> pd.DataFrame:
@@ -78,20 +69,14 @@ def _noted(material: Material) -> pd.DataFrame:
 
 def pair_grid(material: Material) -> Grid:
     """One row per pair, one column per type: the difference of the test, its mark, and the corrected p below."""
-    settings, reachable = material.settings, material.pairs["reachable"]
-    legend = [star_legend(material.pairs, settings)]
-    if (reachable != "yes").any():
-        raw = ", and p before the correction (raw)" if (reachable == "uncorrected").any() else ""
-        least = f"then the smallest p that they allow is given{raw}"
-        legend.append(f"n.a. = {unreachable_text(material.pairs, settings)}; {least}")
-    return _pairs_by_type(material, _tested, ", with the p-value of the ", legend)
+    legend = [star_legend(material.pairs, material.settings)]
+    if (material.pairs["reachable"] != "yes").any():
+        legend.append(f"n.a. = {unreachable_text(material.pairs, material.settings)}")
+    return _pairs_by_type(material, _tested, legend)
 
 
-def _pairs_by_type(material: Material, cell: Callable[[Row, Settings], Cell], joint: str, legend: list[str]) -> Grid:
-    """One row per pair; the mean difference, unmarked, then one column per type, each cell made from its row.
-
-    The caption names the difference and, after `joint`, the test, its options, the correction, the family, the marks.
-    """
+def _pairs_by_type(material: Material, cell: Callable[[Row, Settings], Cell], legend: list[str]) -> Grid:
+    """One row per pair; the mean difference, unmarked, then one column per type, each cell made from its row."""
     pairs, settings = material.pairs, material.settings
     kinds = pairs["type"].unique().tolist()
     total = len(pairs) // len(kinds)  # the same pairs on every type
@@ -105,34 +90,32 @@ def _pairs_by_type(material: Material, cell: Callable[[Row, Settings], Cell], jo
         rows.append([*map(Cell, texts), *[cell(record, settings) for record in records]])
     header = [PAIR, *(PAIR_COST_HEADER if costly else []), MEAN]
     header += [f"{kind} (n = {pairs['n_pairs'].iloc[k * total]})" for k, kind in enumerate(kinds)]
+    over = tasks_text(pairs["type"].iloc[-1], pairs["n_pairs"].iloc[-1], every="all ")
     caption = (
-        f"{typical_text(pairs, settings)}{joint}{signed_rank_text(pairs, settings)};"
-        f" {correction_text(pairs, settings)}. {'; '.join(legend)}. {mean_text(pairs)}"
+        "Hodges-Lehmann difference in score (median of the averages of every two tasks' differences), second minus"
+        f" first, with p of the {signed_rank_text(pairs, settings)}; {correction_text(pairs, settings)}."
+        f" {'; '.join(legend)}. Mean: mean difference over {over}, which this test does not test."
     )
     rest = rest_text(len(rows), total, f"{OF_BEST}; pairs.csv has all.")
     return Grid("pairs", caption, header, rows, rest=rest, title="Pairs of designs")
 
 
 def _tested(row: Row, settings: Settings) -> Cell:
-    n = row["n_pairs"] - row["n_zero"]
-    fewer = f" at n = {n}" if row["n_zero"] else ""  # without zeros the head of the column says n
-    return marked_cell(settings.numbers.signed(row["hodges_lehmann"]), row, settings, fewer=fewer)
+    return marked_cell(settings.numbers.signed(row["hodges_lehmann"]), row, settings)
 
 
 def paper_grid(material: Material) -> Grid:
     """One row per pair, one column per type: the difference of the test with its stars, no p."""
     settings, pairs = material.settings, material.pairs
     levels = [f"{'*' * (k + 1)} p at most {fraction(v)}" for k, v in enumerate(star_levels(settings.alpha))]
-    after = after_correction(settings)
-    legend = [", ".join(levels) + f"{after}, over tasks and over tasks and seeds: told of the designs"]
-    legend.append(
-        f"{DAGGER} at most {fraction(settings.alpha)} over tasks alone{', or only before it' if after else ''}"
-    )
+    after, alpha = after_correction(settings), fraction(settings.alpha)
+    legend = [f"Stars: {', '.join(levels)}{after}, over tasks and over tasks and seeds: told of the designs"]
+    legend.append(f"{DAGGER} at most {alpha} over tasks alone, or before the correction")
     if not claims(pairs):
         legend = [f"No star: {NO_CLAIM}"]
     if (pairs["reachable"] != "yes").any():
         legend.append(f"n.a. {unreachable_text(pairs, settings)}")
-    return _pairs_by_type(material, _starred, ", by task type. Stars: ", legend)
+    return _pairs_by_type(material, _starred, legend)
 
 
 def star_levels(alpha: float) -> list[float]:

@@ -20,10 +20,6 @@ from cli.errors import UserError, nearest
 
 PLACE = 37
 TABLES = Path(__file__).resolve().parent.parent / "published"
-METHODS = (
-    "The power to tell a difference of the published size was simulated from our own differences over tasks,"
-    " uncorrected [@efron1993]."
-)
 
 
 def answer(material: Material) -> Answer | None:
@@ -33,7 +29,7 @@ def answer(material: Material) -> Answer | None:
     labels = {name: label for label, design in material.designs.items() for name in names_of(label, design)}
     rows = published_rows(material.settings.published).to_dict("records")
     table = pd.DataFrame([_beside(row, labels, material) for row in rows])
-    return Answer("published", grids=[_grid(table, material)], frames={"published": table}, methods=[METHODS])
+    return Answer("published", grids=[_grid(table, material)], frames={"published": table})
 
 
 def published_rows(names: tuple[str, ...]) -> pd.DataFrame:
@@ -89,10 +85,9 @@ def _grid(table: pd.DataFrame, material: Material) -> Grid:
     caption = (
         "Published differences beside ours, which are of another base, other data and other tasks: what can be compared"
         f" is the sign. Sources: {'; '.join(dict.fromkeys(table['source']))}. Below a published difference: what its"
-        " authors' test told, where they made one. Ours: mean over tasks and seeds. Detectable: the smallest mean"
-        f" difference that the signed-rank test over our tasks finds at {settings.alpha:g}, uncorrected, with a power"
-        " of .8; Power: its chance to find the published one. Both from the spread of our own differences; empty"
-        f" below {LEAST_TASKS} tasks. not ours: a design, or tasks of the type, are not among what is compared."
+        " authors' test told. Ours: mean over tasks and seeds. Detectable: the smallest mean difference that the"
+        f" signed-rank test over our tasks finds at {settings.alpha:g} with a power of .8; Power: its chance to find"
+        " the published one. not ours: a design, or tasks of the type, are not among what is compared."
     )
     grid = Grid("published", caption, header, left=3, title="Published numbers beside ours")
     return filled(grid, table, cells, settings.rows_shown, "published differences; published.csv has all.")

@@ -1,10 +1,8 @@
 """One question put to the scores: the material it reads, the answer that every rendering takes, and the registry.
 
 A question is a module of this folder with `PLACE`, its place among the tables, and `answer(material)`, which is None
-where the question does not apply. Nothing else names it: tables, figures, files, notes, the sentences of the verdict
-and of the methods paragraph follow from its answer. Places follow a reviewer: scores (10), pairs (30), effects (40),
-chance of the seed (60), equivalence (70), ranks (80), what the tests assume (90), one task's items (100), power (110),
-details (120), before training (140), costs (150), figures of all tasks (210).
+where the question does not apply. Nothing else names it: tables, figures, files, notes and sentences of the verdict
+follow from its answer.
 """
 
 from collections.abc import Callable, Container
@@ -14,22 +12,20 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from analysis.control.rule import Footnote
 from analysis.drawings.drawing import Drawing
-from analysis.grids.grid import Cell, Grid, said_once
+from analysis.grids.grid import Cell, Grid
 from analysis.manifests.designs import Design
-from analysis.questions.compared_pairs import BETWEEN
 from analysis.questions.tables import tasks_text
 from analysis.scores.items import Items, read_items
 from analysis.settings import Settings
 from analysis.statistics.arrays import Floats, Ints
 
-OF_DESIGNS = ("design", "first", "second", "control", "not_behind")  # columns of tables that name designs
+OF_DESIGNS = ("design", "first", "second")  # columns of tables that name designs
 
 
 @dataclass(frozen=True)
@@ -44,7 +40,6 @@ class Material:
     frame: pd.DataFrame  # long: design, model, seed, task, type, score, source; of these designs and tasks only
     matrix: pd.DataFrame  # tasks x designs, mean over seeds
     pairs: pd.DataFrame  # one row per (type, pair), see questions/compared_pairs.py
-    odd: pd.DataFrame | None = None  # single scores far off, see questions/odd_cells.py
     means: pd.DataFrame = field(default_factory=pd.DataFrame)  # designs x types and means
     gain: pd.DataFrame | None = None  # (design, before | after | gain) x types and means
     gain_notes: list[str] = field(default_factory=list)
@@ -75,12 +70,8 @@ class Material:
 
     def of_own_names(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return a table for a file of data: designs by their own names, which `rename=` leaves to other programs."""
-        names, columns = self.own_names, [column for column in OF_DESIGNS if self.settings.rename and column in table]
-
-        def named(text: str) -> str:
-            return names.get(text) or BETWEEN.join(names.get(name, name) for name in text.split(BETWEEN))
-
-        return table.assign(**{column: list(map(named, table[column])) for column in columns})
+        columns = [column for column in OF_DESIGNS if self.settings.rename and column in table]
+        return table.assign(**{column: table[column].replace(self.own_names) for column in columns})
 
     @cached_property
     def own_names(self) -> dict[str, str]:
@@ -140,13 +131,9 @@ class Answer:
     frames: dict[str, pd.DataFrame] = field(default_factory=dict)  # csv name without .csv -> every digit
     notes: list[str] = field(default_factory=list)
     about: dict[tuple[str, str], str] = field(default_factory=dict)  # (first, second) -> sentence for a verdict on it
-    methods: list[str] = field(default_factory=list)  # sentences of the methods paragraph, citations as [@key]
     main: bool = False  # its tables are printed too
-    csv: dict[str, pd.DataFrame] = field(default_factory=dict)  # files with other columns than result.json has
-    facts: dict[str, Any] = field(default_factory=dict)  # further keys of result.json
     of_designs: bool = True  # the rows are designs or pairs, so footnotes on designs belong to the tables
     of_scores: bool = True  # the numbers are scores or differences of scores, so captions say `unit=percent`
-    aside: bool = False  # its notes change the reading of no table, so they come after the others
 
     @cached_property
     def drawings(self) -> list[Drawing]:
@@ -168,9 +155,9 @@ def answers(material: Material) -> list[Answer]:
 
 
 def _finished(grid: Grid, of: Answer, material: Material) -> Grid:
-    once, ending = said_once(grid), material.settings.numbers.said if of.of_scores else ""
+    ending = material.settings.numbers.said if of.of_scores else ""
     notes = material.footnotes if of.of_designs else []
-    return footnoted(replace(once, caption=once.caption + ending), notes, material.designs)
+    return footnoted(replace(grid, caption=grid.caption + ending), notes, material.designs)
 
 
 def footnoted(grid: Grid, notes: list[Footnote], designs: Container[str]) -> Grid:

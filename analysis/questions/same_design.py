@@ -76,7 +76,7 @@ def _row(runs: Floats, sides: Ints, one: int, settings: Settings) -> Row:
     """Return what the splits `sides` give, whose first side has `one` runs. runs: [tasks, seeds]."""
     other, scores = sides.shape[1] - one, runs.T[sides]  # splits, runs of both sides, tasks
     first, second = scores[:, :one].mean(axis=1), scores[:, one:].mean(axis=1)
-    over_tasks = signed_rank(second - first, settings.zeros, settings.decimals, settings.alpha)
+    over_tasks = signed_rank(second - first, settings.zeros, settings.decimals)
     ahead = np.sign(over_tasks.w_plus - over_tasks.w_minus)
     marks = {"rejected": passes(over_tasks.p, settings.alpha)}
     for kind in ("paired", "unpaired") if one == other else ("unpaired",):

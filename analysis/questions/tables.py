@@ -13,7 +13,7 @@ from analysis.grids.grid import Cell, Grid
 from analysis.questions.compared_pairs import ALL
 from analysis.settings import Settings
 from analysis.statistics.arrays import Bools
-from analysis.statistics.correction import RESAMPLED, correction_name, of_seeds, passes
+from analysis.statistics.correction import NAMES, passes
 from analysis.statistics.seeds import FEWEST_SEEDS
 
 OF_BEST = "pairs, those of the highest means"
@@ -35,18 +35,15 @@ def rest_text(shown: int, total: int, end: str, which: str = "first") -> str:
     return f"The {which} {shown} of {total} {end}" if shown < total else ""
 
 
-def filled(
-    grid: Grid, table: pd.DataFrame, cells: Callable[[Row], list[Cell]], shown: int, end: str, *, which: str = "first"
-) -> Grid:
-    """Return the grid with the first `shown` rows of a table. cells: of one row; end, which: for `rest_text`."""
+def filled(grid: Grid, table: pd.DataFrame, cells: Callable[[Row], list[Cell]], shown: int, end: str) -> Grid:
+    """Return the grid with the first `shown` rows of a table. cells: of one row; end: for `rest_text`."""
     rows = [cells(row) for row in table.head(shown).to_dict("records")]
-    return replace(grid, rows=rows, rest=rest_text(len(rows), len(table), end, which))
+    return replace(grid, rows=rows, rest=rest_text(len(rows), len(table), end))
 
 
-def after_correction(settings: Settings, seeds: bool = False) -> str:
-    """Return " after Holm", or "" without a correction. seeds: of p over tasks and seeds."""
-    correction = of_seeds(settings.correction) if seeds else settings.correction
-    return "" if correction == "none" else f" after {correction_name(correction)}"
+def after_correction(settings: Settings) -> str:
+    """Return " after Holm", or "" without a correction."""
+    return "" if settings.correction == "none" else f" after {NAMES[settings.correction]}"
 
 
 def tasks_text(kind: str, n: int, one: str = "the ", every: str = "the ") -> str:
@@ -54,16 +51,16 @@ def tasks_text(kind: str, n: int, one: str = "the ", every: str = "the ") -> str
     return f"{every}{n} tasks" if kind == ALL else f"{one}{n} {kind} tasks"
 
 
-def marked_cell(text: str, row: Row, settings: Settings, size: str = "", fewer: str = "") -> Cell:
+def marked_cell(text: str, row: Row, settings: Settings, size: str = "") -> Cell:
     """Return the cell of what a test is about: its mark, and below it `size` and the corrected p, then that over seeds.
 
-    Where alpha is out of reach it has the smallest p that so many tasks allow instead; fewer: follows that p.
+    Where alpha is out of reach it has the smallest p that so many tasks allow instead.
     """
     below = [fraction(row["p_adjusted"])]
     if row["reachable"] == "no":
-        below = [f"n.a.: p >= {fraction(row['p_min'])}{fewer}"]
+        below = [f"n.a.: p >= {fraction(row['p_min'])}"]
     elif row["reachable"] == "uncorrected":
-        below = [f"n.a.: p >= {fraction(row['p_min_adjusted'])}{fewer}", f"raw {fraction(row['p'])}"]
+        below = [f"n.a.: p >= {fraction(row['p_min_adjusted'])}", f"raw {fraction(row['p'])}"]
     elif not math.isnan(row["p_seeds_adjusted"]):
         below += [f"seeds {fraction(row['p_seeds_adjusted'])}"]
     return Cell(text, mark=mark_of(row, settings), below=tuple(filter(None, [size, *below])))
@@ -76,16 +73,15 @@ def mark_of(row: Row, settings: Settings) -> str:
     return "*" if row["told"] else "(*)" if passes(row["p"], settings.alpha) else ""
 
 
-def p_cell(row: Row, settings: Settings, ending: str = "", star: bool = True) -> Cell:
-    """Return p, its star, and below it the corrected p; where alpha is out of reach, the smallest p that is allowed.
+def p_cell(row: Row, settings: Settings, ending: str = "") -> Cell:
+    """Return p, and below it the corrected p; where alpha is out of reach, the smallest p that is allowed.
 
     ending: of the names of the columns.
     """
     p, adjusted = fraction(row[f"p{ending}"]), row[f"p_adjusted{ending}"]
     if row.get(f"reachable{ending}", "yes") != "yes":
         return Cell(p, below=(f"n.a.: p >= {fraction(row[f'p_min_adjusted{ending}'])}",))
-    mark = "*" if star and passes(adjusted, settings.alpha) else ""
-    return Cell(p, mark=mark, below=() if settings.correction == "none" else (fraction(adjusted),))
+    return Cell(p, below=() if settings.correction == "none" else (fraction(adjusted),))
 
 
 def claims(tests: pd.DataFrame) -> bool:
@@ -93,18 +89,14 @@ def claims(tests: pd.DataFrame) -> bool:
     return bool((tests["n_seeds"] >= FEWEST_SEEDS).any())
 
 
-def star_legend(tests: pd.DataFrame, settings: Settings, behind: str = " (the p after the word seeds)") -> str:
-    """Return what the marks of `mark_of` mean, or why there are none. behind: where p over tasks and seeds is shown."""
+def star_legend(tests: pd.DataFrame, settings: Settings) -> str:
+    """Return what the marks of `mark_of` mean, or why there are none."""
     if not claims(tests):
         return f"No star: {NO_CLAIM}"
-    few = f"; no mark with fewer than {FEWEST_SEEDS} seeds of either" if (tests["n_seeds"] < FEWEST_SEEDS).any() else ""
-    before = ", or only before the correction" if settings.correction != "none" else ""
-    apart = "; or both, on opposite sides" if opposite(tests, settings).any() else ""
-    behind += f",{after_correction(settings, seeds=True)}" if settings.correction == RESAMPLED else ""
     return (
         f"* = told of the designs: p at most {fraction(settings.alpha)}{after_correction(settings)}, over tasks, and of"
-        f" the mean over tasks and seeds, both random{behind}; (*) = of these runs"
-        f" alone{before}{apart}{few}"
+        " the mean over tasks and seeds (seeds); (*) = of these runs alone, or before the correction; no mark with"
+        f" fewer than {FEWEST_SEEDS} seeds of either"
     )
 
 

@@ -1,4 +1,4 @@
-"""Main effects, interactions and marginal means over complete crossings: docs/decisions/factorial-effects.md."""
+"""Main effects, interactions and marginal means over complete crossings."""
 
 from dataclasses import dataclass
 from itertools import combinations

@@ -1,1 +1,1 @@
-"""Result -> one self-contained HTML page, a methods paragraph, and the references it cites."""
+"""Result -> one self-contained HTML page."""

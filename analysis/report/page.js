@@ -42,11 +42,3 @@ const reveal = () => {
 addEventListener("hashchange", reveal);
 reveal();
 addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(openTo));
-for (const button of document.querySelectorAll(".copy")) {
-  button.addEventListener("click", () => {
-    const node = document.getElementById(button.dataset.of);
-    const done = () => { button.textContent = "Copied"; };
-    const select = () => { getSelection().selectAllChildren(node); document.execCommand("copy"); done(); };
-    if (navigator.clipboard) navigator.clipboard.writeText(node.textContent).then(done, select); else select();
-  });
-}

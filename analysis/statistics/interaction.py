@@ -14,9 +14,8 @@ from math import factorial, prod
 import numpy as np
 
 from analysis.statistics.arrays import Floats, Ints, blocks, length
-from analysis.statistics.seed_errors import combined_error, moderated, table_mean_squares
+from analysis.statistics.seed_errors import NOISE, combined_error, moderated, table_mean_squares
 from analysis.statistics.sign_flip import CELLS, SEED, counted_p
-from analysis.statistics.variance import NOISE
 
 DRAWS = 9_999
 FEWEST_DRAWS = 999
@@ -72,7 +71,7 @@ def permuted(vectors: Floats, sizes: Sequence[int], draws: int = DRAWS) -> Permu
     What is left of a task without its type's mean, over its type's spread, is dealt out to the types in another order
     and takes their spreads: types may differ in spread, and only the shape of what is left is taken to be alike. Raw
     vectors in another order, exact where all types are distributed alike, reject far more than they should where
-    spreads differ (docs/decisions/design-by-type.md). All orders are counted where there are at most `draws`, else
+    spreads differ. All orders are counted where there are at most `draws`, else
     random ones (seed 0); p = (b + 1) / (m + 1) counts the observed one.
     """
     n, k = vectors.shape

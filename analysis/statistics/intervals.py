@@ -8,13 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from analysis.statistics.arrays import Floats, Ints, blocks, rounded
+from analysis.statistics.arrays import Floats, blocks, rounded
 from analysis.statistics.correction import passes
-from analysis.statistics.wilcoxon import EXACT_UP_TO, SignedRank, largest_within
+from analysis.statistics.wilcoxon import SignedRank, largest_within
 
 NOISE = 1e-12  # of the largest difference: a smaller spread is what rounding leaves of equal values
 AVERAGES_AT_ONCE = 500_000
-FEW = 4  # averages per value that are laid out, beyond EXACT_UP_TO values
 
 
 def student_interval(differences: Floats, level: float = 0.95) -> tuple[Floats, Floats]:
@@ -61,60 +60,20 @@ def hodges_lehmann(differences: Floats, level: float = 0.95) -> HodgesLehmann:
     for which P(W+ <= k) <= (1 - level) / 2 without ties, the (k + 1)-th smallest and the (k + 1)-th largest average
     bound the centre of any symmetric distribution with confidence 1 - 2 P(W+ <= k), with ties at least that
     (Hodges and Lehmann 1963; Hollander and Wolfe 1973, section 3.3; ties: Noether 1967). Exact up to 1000 tasks;
-    beyond them k follows from the normal curve, and the averages sought are found without laying out all of them.
+    beyond them k follows from the normal curve.
     """
     count, n = differences.shape
     outside, below = largest_within(n, (1 - level) / 2)
     total = n * (n + 1) // 2
     places = [(total - 1) // 2, total // 2, *([outside, total - 1 - outside] if outside >= 0 else [])]
     averages = np.empty((count, len(places)))
-    if n > EXACT_UP_TO:
-        for row, values in enumerate(differences):
-            averages[row] = walsh_averages_at(values, places)
-    else:
-        ordered = np.sort(differences, axis=1)  # of sorted differences the averages are parted in half the time
-        for rows in blocks(count, AVERAGES_AT_ONCE // total):
-            doubled = np.concatenate([ordered[rows, k:] + ordered[rows, k : k + 1] for k in range(n)], axis=1)
-            doubled.partition(places, axis=1)
-            averages[rows] = doubled[:, places] / 2
+    ordered = np.sort(differences, axis=1)  # of sorted differences the averages are parted in half the time
+    for rows in blocks(count, AVERAGES_AT_ONCE // total):
+        doubled = np.concatenate([ordered[rows, k:] + ordered[rows, k : k + 1] for k in range(n)], axis=1)
+        doubled.partition(places, axis=1)
+        averages[rows] = doubled[:, places] / 2
     low, high = (averages[:, 2], averages[:, 3]) if outside >= 0 else (np.full(count, -np.inf), np.full(count, np.inf))
     return HodgesLehmann((averages[:, 0] + averages[:, 1]) / 2, low, high, np.full(count, 1.0 - 2.0 * below))
-
-
-def walsh_averages_at(values: Floats, places: list[int]) -> list[float]:
-    """Return the Walsh averages of `values` [n] at these places (from 0) of their ascending order.
-
-    How many averages are at most v follows from sorted values in n log n steps. Two numbers are halved towards each
-    place until few averages lie between them, and those alone are laid out.
-    """
-    ordered, n = np.sort(values), len(values)
-    averages = []
-    for place in places:
-        low, high, below, up_to = -np.inf, float(ordered[-1]), 0, n * (n + 1) // 2  # below: averages at most low
-        while up_to - below > FEW * n:
-            middle = (max(low, float(ordered[0])) + high) / 2
-            if not low < middle < high:
-                break
-            count = int((_reached(ordered, middle) - np.arange(n)).sum())
-            low, below, high, up_to = (low, below, middle, count) if count > place else (middle, count, high, up_to)
-        averages.append(_between(ordered, low, high, place - below))
-    return averages
-
-
-def _reached(ordered: Floats, v: float) -> Ints:
-    """Return [n]: for each i the first j >= i with (x_i + x_j) / 2 above v; the values are ascending."""
-    return np.maximum(np.searchsorted(ordered, 2 * v - ordered, side="right"), np.arange(len(ordered)))
-
-
-def _between(ordered: Floats, low: float, high: float, place: int) -> float:
-    """Return the average at `place` of those above low and at most high; high where its equals are too many."""
-    start, stop = _reached(ordered, low), _reached(ordered, high)
-    counts = stop - start
-    if counts.sum() > FEW * len(ordered):
-        return high
-    first = np.repeat(np.arange(len(ordered)), counts)
-    second = np.arange(len(first)) + np.repeat(start - np.cumsum(counts) + counts, counts)
-    return float(np.partition((ordered[first] + ordered[second]) / 2, place)[place])
 
 
 def typical_difference(
@@ -158,17 +117,3 @@ def direction(estimate: Floats, test: SignedRank, alpha: float) -> Floats:
     """Return 1, -1 or 0 [P]: the side on which the second design is ahead, by the test where it passes at `alpha`."""
     by_test = np.sign(test.w_plus - test.w_minus)
     return np.where(passes(test.p, alpha), by_test, np.sign(estimate))
-
-
-def tipping_tasks(differences: Floats, side: float, decimals: int = 12) -> list[int]:
-    """Return the positions in `differences` [n] of the fewest tasks without which the mean has the sign of `side`.
-
-    The largest comes first; [] where the mean does not speak against `side` (1 or -1), or where `side` is 0.
-    """
-    turned = rounded(differences, decimals) * side
-    if side == 0 or np.round(turned.mean(), decimals) >= 0:
-        return []
-    order = np.argsort(turned, kind="stable")
-    rest = np.cumsum(turned[order][::-1])[::-1]  # the sum of each and of those after it
-    count = int(np.argmax(rest > 0.5 * 10.0**-decimals)) if (rest > 0).any() else len(order)
-    return [int(task) for task in order[:count]]

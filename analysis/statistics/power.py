@@ -1,11 +1,9 @@
 """Power of the exact signed-rank test by simulation from the differences seen: no normal curve is assumed.
 
 The differences of one pair, centred, are drawn with replacement, shifted by an effect and tested (bootstrap power,
-Efron and Tibshirani 1993, section 25.6; Hamilton and Collings 1991). What matters of such a sample is how often each
-task was drawn, so a sample is a row of counts, its signed-rank statistic follows from cumulated counts without any
-sorting, and samples of 500 tasks cost no more than samples of 40. The counts do not depend on the pair: every pair
-and every effect is tested on the same draws. More than 500 tasks are represented by 500 differences with their mean
-and spread. docs/decisions/power.md says what this assumes.
+Efron and Tibshirani 1993, section 25.6). What matters of such a sample is how often each task was drawn, so a sample is
+a row of counts, and its signed-rank statistic follows from cumulated counts without any sorting. The counts do not
+depend on the pair: every pair and every effect is tested on the same draws.
 """
 
 from bisect import bisect_left
@@ -29,18 +27,6 @@ STEPS = 12  # halvings of the search for the smallest difference: 10 SD / 2^12 =
 SIZES = np.unique(np.r_[1:40, 40:100:2, 100:200:5, 200 : MOST_TASKS + 1 : 10])  # steps of at most 5 %
 
 
-def skewness(differences: Floats) -> Floats:
-    """Return the sample skewness [P] of the rows of [P, n], corrected for few values (Joanes and Gill 1998, G1); NaN of
-    fewer than three values, and without any spread."""
-    n, centred = differences.shape[1], differences - differences.mean(axis=1, keepdims=True)
-    variance = (centred**2).mean(axis=1)
-    if n < 3:
-        return np.full(len(differences), np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        skew = np.sqrt(n * (n - 1)) / (n - 2) * (centred**3).mean(axis=1) / variance**1.5
-    return np.where(variance < 1e-20, np.nan, skew)
-
-
 @dataclass(frozen=True)
 class Shifted:
     """The differences of one pair [n]: `at(effect)` are the values of its tasks, were the mean difference `effect`."""
@@ -57,38 +43,13 @@ class Shifted:
         """Standard deviation over tasks (n - 1); NaN of one task."""
         return float(self.differences.std(ddof=1)) if len(self.differences) > 1 else float("nan")
 
-    @property
-    def skewness(self) -> float:
-        """The sample skewness that the function of that name gives; NaN of fewer than three values or no spread."""
-        return float(skewness(self.differences[None])[0])
-
     def at(self, effect: float, decimals: int = 12) -> Floats:
         """Return [n]: centred, widened by sqrt(n / (n - 1)), since draws from n values vary too little, and shifted.
 
-        At least two tasks. At the observed difference a task without difference stays so: the test drops it as here.
-        More than 500 are stood for by 500, see `represented`.
+        At least two tasks.
         """
-        d = represented(self.differences)
-        wider = np.sqrt(len(d) / (len(d) - 1))
-        if len(d) < len(self.differences):
-            wider = self.spread / d.std() if d.std() > 0 else 1.0
-        values = effect + (d - d.mean()) * wider
-        if effect == self.mean:
-            values[np.round(d, decimals) == 0] = 0
-        return rounded(values, decimals)
-
-
-def represented(differences: Floats) -> Floats:
-    """Return up to 500 differences as they are; of more, the means of 500 runs of neighbours in ascending order.
-
-    One on the edge of two runs belongs to both in part, so the mean is kept. `Shifted.at` gives back the spread.
-    """
-    n = len(differences)
-    if n <= MOST_TASKS:
-        return differences
-    sums = np.concatenate([[0.0], np.cumsum(np.sort(differences))])
-    edges = np.linspace(0, n, MOST_TASKS + 1)
-    return np.asarray(np.diff(np.interp(edges, np.arange(n + 1), sums)) * MOST_TASKS / n)
+        d = self.differences
+        return rounded(effect + (d - d.mean()) * np.sqrt(len(d) / (len(d) - 1)), decimals)
 
 
 def critical_value(level: float, n: Ints) -> Ints:
@@ -151,15 +112,10 @@ def statistics(values: Floats, counts: Counts) -> tuple[Floats, Ints]:
 
 def power(values: Floats, level: float, n_tasks: int | None = None) -> float:
     """Return the share of samples of `n_tasks` (default: as many as values) that the two-sided test rejects."""
-    return _power(np.asarray(values, dtype=np.float64).tobytes(), level, n_tasks or len(values))
-
-
-@lru_cache(maxsize=4096)  # a family of one pair asks for the same level twice; designs may differ alike
-def _power(values: bytes, level: float, n_tasks: int) -> float:
+    n_tasks = n_tasks or len(values)
     if critical_value(level, np.array(n_tasks)) < 0:
         return 0.0
-    differences = np.frombuffer(values)
-    smaller, n = statistics(differences, draws(len(differences), n_tasks))
+    smaller, n = statistics(values, draws(len(values), n_tasks))
     return float((smaller <= critical_value(level, n)).mean())
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 
 from analysis.statistics.arrays import Bools, Floats
-from analysis.statistics.variance import NOISE
 
+NOISE = 1e-24  # squares below it are float noise of scores within 1
 OTHERS = 2  # degrees of freedom that the seeds of all designs are worth beside a pair's own
 
 

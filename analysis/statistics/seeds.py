@@ -1,15 +1,14 @@
-"""The mean difference of a pair over tasks and seeds: its test, its intervals, and the seeds' share in its error."""
+"""The mean difference of a pair over tasks and seeds: its test and its interval."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from analysis.names import by_number, listed
 from analysis.statistics.arrays import Bools, Floats, Ints
-from analysis.statistics.intervals import student_interval, student_reach
+from analysis.statistics.intervals import student_reach
 from analysis.statistics.seed_errors import (
+    NOISE,
     combined_error,
     copies,
     error_parts,
@@ -17,63 +16,10 @@ from analysis.statistics.seed_errors import (
     paired_spread,
     single_spread,
 )
-from analysis.statistics.variance import NOISE, REST, mean_squares
 
-FEWEST_SEEDS = 3  # for a claim about designs: with two a pair's own interval covers 90 % (docs/decisions/seeds.md)
-SAME_DESIGN = (114, 315)  # pairs of runs of one design with p <= .05 over 56 tasks, of all (docs/calibration.md)
+FEWEST_SEEDS = 3  # for a claim about designs: with two, a pair's own 95 % interval covers 90 %
+SAME_DESIGN = (114, 315)  # pairs of runs of one design with p <= .05 over 56 tasks, of all: `make study`, ten seeds
 AT_ONCE = 2_000_000  # differences held in memory
-
-
-@dataclass(frozen=True)
-class SeedTable:
-    """`scores` [designs, tasks, seeds], complete; `note` says which designs or seeds are not in it, or is empty."""
-
-    designs: list[str]
-    tasks: list[str]
-    seeds: list[str]
-    scores: Floats
-    note: str = ""
-
-    def without_copies(self) -> "SeedTable | None":
-        """Return the table without designs whose seeds are copies of one run; None where fewer than two are left."""
-        one_run = copies(self.scores)
-        designs = [design for design, copied in zip(self.designs, one_run, strict=True) if not copied]
-        gone = [design for design in self.designs if design not in designs]
-        if not gone or len(designs) < 2:
-            return None if gone else self
-        left_out = f"the designs that differ between seeds: copies of one run ({listed(gone, 4)}) left out"
-        return replace(
-            self, designs=designs, scores=self.scores[~one_run], note="; ".join(filter(None, [self.note, left_out]))
-        )
-
-    def block(self, tasks: list[str]) -> Floats:
-        """Return the scores of these tasks, [designs, tasks, seeds]."""
-        place = {task: k for k, task in enumerate(self.tasks)}
-        return self.scores[:, [place[task] for task in tasks]]
-
-
-def seed_table(frame: pd.DataFrame, designs: list[str], tasks: list[str]) -> SeedTable | None:
-    """Return the table over the seeds that all designs share; None where there are fewer than two.
-
-    frame: long, with design, seed, task, score. Designs with one seed are left out where two designs with more remain.
-    """
-    known = frame[frame["seed"] != ""].groupby("design")["seed"].unique()
-    seeds = {design: by_number(known.get(design, ())) for design in designs}
-    several = [design for design in designs if len(seeds[design]) > 1]
-    shared = [seed for seed in seeds[several[0]] if all(seed in seeds[d] for d in several)] if several else []
-    if len(several) < 2 or len(shared) < 2:
-        return None
-    wide = frame.pivot_table(index="task", columns=["design", "seed"], values="score")
-    scores = np.stack([wide[design].loc[tasks, shared].to_numpy(dtype=np.float64) for design in several])
-    return SeedTable(several, tasks, shared, scores, _note(seeds, several, shared))
-
-
-def _note(seeds: dict[str, list[str]], several: list[str], shared: list[str]) -> str:
-    single = [design for design in seeds if design not in several]
-    more = [design for design in several if len(seeds[design]) > len(shared)]
-    parts = [f"{listed(single, 4)} with fewer than two seeds left out"] if single else []
-    parts += [f"further seeds of {listed(more, 4)} not used"] if more else []
-    return f"only the seeds {', '.join(shared)}, which the designs share: {'; '.join(parts)}" if parts else ""
 
 
 @dataclass(frozen=True)
@@ -179,63 +125,3 @@ def reach_of_seeds(of: Any, level: float) -> Floats:
     """
     both = ((of.error_seeds, of.df_seeds), (of.error_moderated, of.df_moderated))
     return np.maximum(*(student_reach(np.asarray(error), np.asarray(df), level) for error, df in both))
-
-
-@dataclass(frozen=True)
-class SeedPairs:
-    """Results for P pairs; the intervals are [P, 2], the others [P]."""
-
-    difference: Floats
-    over_tasks: Floats
-    by_model: Floats
-    by_pooled: Floats
-    seed_share: Floats
-    seeds_agreeing: Ints
-
-
-def seed_pairs(scores: Floats, first: Ints, second: Ints, level: float = 0.95) -> SeedPairs:
-    """Compare designs `second` minus `first` [P] of `scores` [designs, tasks, seeds], two tasks and seeds or more.
-
-    `over_tasks`: Student's interval over tasks, seed means as scores, as for the pairs. `by_model` (over tasks and the
-    pair's own seeds, moderated where that is wider), `by_pooled`, `seed_share`: see `model_intervals`.
-    `seeds_agreeing`: seeds whose mean difference over tasks has the sign of the whole.
-    """
-    differences = scores[second] - scores[first]
-    whole = differences.mean(axis=(1, 2))
-    over_tasks = np.stack(student_interval(differences.mean(axis=2), level), axis=1)
-    by_model, by_pooled, share = model_intervals(scores, first, second, level)
-    agreeing = (np.sign(differences.mean(axis=1)) == np.sign(whole)[:, None]).sum(axis=1)
-    return SeedPairs(whole, over_tasks, by_model, by_pooled, share, agreeing)
-
-
-def model_intervals(scores: Floats, first: Ints, second: Ints, level: float = 0.95) -> tuple[Floats, Floats, Floats]:
-    """Return the intervals by the model [P, 2], those with the seeds of all designs [P, 2], and their seeds' share [P].
-
-    Model of a pair: difference = mean + task + seed + rest, all random, so the variance of the mean of T tasks and S
-    seeds is estimated without bias by (MS_task + MS_seed - MS_rest) / (T S). The first interval takes the pair's own
-    mean squares, and MS_seed `moderated` where that is wider. Pooled, MS_seed is twice the mean square of design x seed
-    over all designs but `copies`, with (designs - 1)(S - 1) degrees of freedom, which takes all designs to be as
-    sensitive to the seed; beside a design of copies it is the mean of single designs, with the S - 1 of one, since a
-    seed moves designs together; of two such designs there is none. The share is the part of the squared standard error
-    that more seeds would remove, (MS_seed / (T S)) / the whole: the seeds' own effect and the rest.
-    """
-    tasks, seeds = scores.shape[1:]
-    differences, one_run = scores[second] - scores[first], copies(scores)
-    of_all = paired_spread(scores, one_run, one_run[first] | one_run[second])[None] / seeds
-    parts, df = error_parts([differences])
-    own = [_reach(*of, level) for of in ((parts, df), moderated(parts, df, of_all))]
-    varying, constant = scores[~one_run], one_run[first].astype(np.int64) + one_run[second]
-    free = np.where(constant == 0, max(1, len(varying) - 1), 1)
-    squares = mean_squares(varying) if len(varying) > 1 else {}
-    of_pairs = [2 * squares[name][1] / (tasks * seeds) if squares else 0.0 for name in ("design x seed", REST)]
-    of_one = error_parts([varying])[0][1:].mean(axis=1) if len(varying) else (0.0, 0.0)
-    pooled = [np.choose(constant, [of_pair, single, 0.0]) for of_pair, single in zip(of_pairs, of_one, strict=True)]
-    of_pooled = np.stack([parts[0], *pooled]), np.stack([np.ones(len(first)), free, free]) * df
-    mean, reach = differences.mean(axis=(1, 2)), (np.maximum(*own), _reach(*of_pooled, level))
-    by_model, by_pooled = (np.stack([mean - half, mean + half], axis=1) for half in reach)
-    return by_model, by_pooled, combined_error(*of_pooled)[2]
-
-
-def _reach(parts: Floats, df: Floats, level: float) -> Floats:
-    squared, freedom, _ = combined_error(parts, df)
-    return student_reach(np.sqrt(squared), freedom, level)

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
-from analysis.statistics.arrays import Floats, Ints, blocks, length
+from analysis.statistics.arrays import Floats, blocks, length
 
 DRAWS = 9_999
 SEED = 0
@@ -19,16 +18,12 @@ CELLS = 4_000_000  # numbers in the memory at once
 RANDOM_FLIPS = 99_999
 EXACT_UP_TO = 17  # tasks: 2^16 patterns are fewer than RANDOM_FLIPS
 CHUNK = 8192  # patterns multiplied at once
-SIGNS = 200_000_000  # drawn at most, but for the fewest patterns
-FEWEST_FLIPS = 999
 SIGNS_AT_ONCE = 20_000_000
-DRAWN_UP_TO = 1000  # units: beyond them the normal curve
 
 
 @dataclass(frozen=True)
 class SignFlips:
-    """`p` and the smallest p that so many units other than zero allow, numbers or [P]; `flips`: patterns counted, 0
-    where p is that of the normal curve."""
+    """`p` and the smallest p that so many units other than zero allow, numbers or [P]; `flips`: patterns counted."""
 
     p: Any
     p_min: Any
@@ -42,20 +37,14 @@ def sign_flip(vectors: Floats) -> SignFlips:
     With k orthonormal contrasts of one effect this orders the patterns as the repeated-measures F does, because
     flips do not change the total sum of squares. Tasks whose vector is zero say nothing and are left out. Exact, over
     all 2^n patterns (2^(n-1), as a pattern and its negative are alike), up to 17 tasks, else with 99,999 random
-    patterns from a fixed seed and p = (b + 1) / (m + 1) (Phipson and Smyth 2010); beyond 2,000 tasks with fewer
-    patterns, so that no more than 200 million signs are drawn, but 999 at least. Without any difference p is 1.
+    patterns from a fixed seed and p = (b + 1) / (m + 1) (Phipson and Smyth 2010). Without any difference p is 1.
     """
     vectors = vectors[(vectors != 0).any(axis=1)]
-    patterns, flips, exact = sign_patterns(len(vectors), flips_drawn(len(vectors)))
+    patterns, flips, exact = sign_patterns(len(vectors), RANDOM_FLIPS)
     noise = 1e-10 * np.sqrt((vectors**2).sum(axis=1)).sum()  # sums that are equal but for rounding must tie
     least = max(0.0, float(np.sqrt((vectors.sum(axis=0) ** 2).sum())) - noise) ** 2
     as_large = sum(int((((signs @ vectors) ** 2).sum(axis=1) >= least).sum()) for signs in patterns)
     return SignFlips(counted_p(as_large, flips, exact), counted_p(int(exact), flips, exact), flips, exact)
-
-
-def flips_drawn(n: int) -> int:
-    """Return how many random patterns of n signs are drawn."""
-    return max(FEWEST_FLIPS, min(RANDOM_FLIPS, SIGNS // max(1, n)))
 
 
 def sign_patterns(n: int, draws: int, exact_up_to: int = EXACT_UP_TO) -> tuple[Iterator[Floats], int, bool]:
@@ -88,28 +77,19 @@ def random_signs(n: int, count: int) -> Iterator[Floats]:
 def flip_means(differences: Floats, draws: int = DRAWS) -> SignFlips:
     """Test each row of `differences` [P, n units]: is its mean zero? Two-sided; units are exchangeable up to sign.
 
-    Under the null hypothesis each unit's difference is as likely as its negative (Fisher 1935; Pitman 1937). Exact over
-    all patterns up to 17 units, else over `draws` random ones from a fixed seed with p = (b + 1) / (m + 1) (Phipson
-    and Smyth 2010). A row's zeros change no sum, so they change no p. `sign_flip` is the same test for one vector.
-    Beyond 1,000 units no signs are drawn: given the sizes, the sum of n independent signs has the variance sum d^2, and
-    p is that of the normal curve, off by about (sum d^4) / (sum d^2)^2 / 4 at .05.
+    Exact over all patterns up to 17 units, else over `draws` random ones from a fixed seed with p = (b + 1) / (m + 1).
+    A row's zeros change no sum, so they change no p. `sign_flip` is the same test for one vector.
     """
-    n, sums = differences.shape[1], np.abs(differences.sum(axis=1))
+    sums = np.abs(differences.sum(axis=1))
     p_min = np.minimum(1.0, 2.0 ** (1.0 - (differences != 0).sum(axis=1)))
-    if n > DRAWN_UP_TO:
-        spread = np.sqrt((differences**2).sum(axis=1))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            p = np.where(spread > 0, 2 * ndtr(-sums / spread), 1.0)
-        return SignFlips(p, p_min, 0, False)
-    patterns, flips, exact = sign_patterns(n, draws)
+    patterns, flips, exact = sign_patterns(differences.shape[1], draws)
     least = sums - 1e-10 * np.abs(differences).sum(axis=1)  # sums that are equal but for rounding must tie
     as_large = np.zeros(len(differences), dtype=np.int64)
     for signs in patterns:
         for block in blocks(len(signs), CELLS // max(1, len(differences))):
             as_large += (np.abs(signs[block] @ differences.T) >= least).sum(axis=0)
-    return SignFlips(
-        counted_p(as_large, flips, exact), np.maximum(p_min, counted_p(int(exact), flips, exact)), flips, exact
-    )
+    least_p = np.maximum(p_min, counted_p(int(exact), flips, exact))
+    return SignFlips(counted_p(as_large, flips, exact), least_p, flips, exact)
 
 
 def bootstrap_counts(n: int, draws: int = DRAWS, seed: int = SEED) -> Iterator[Floats]:
@@ -126,9 +106,3 @@ def percentile_interval(values: Floats, level: float = 0.95) -> Floats:
     """Return [..., 2]: the middle `level` of the last axis of `values` (the percentile interval of the bootstrap)."""
     ends = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=-1)
     return np.moveaxis(ends, 0, -1)
-
-
-def pair_intervals(means: Floats, first: Ints, second: Ints, level: float = 0.95) -> Floats:
-    """Return [P, 2] from the designs' resampled means [designs, draws]; a few pairs at a time to bound the memory."""
-    parts = blocks(len(first), CELLS // means.shape[1])
-    return np.concatenate([percentile_interval(means[second[part]] - means[first[part]], level) for part in parts])

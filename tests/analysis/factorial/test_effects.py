@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.questions import effects
 from analysis.questions.crossings import Crossing
-from analysis.questions.effects import effect_notes, effects_caption
+from analysis.questions.pair_texts import attainable
 from analysis.questions.tested_effects import effect_test, effect_tests, factorial_effects
 from analysis.settings import Settings
 from analysis.statistics.contrasts import effect_contrasts, helmert
@@ -162,16 +161,6 @@ def test_reachable_after_holm():
     assert set(effect_tests({"A": scores(4), "B": scores(6)}, CROSSING, settings(family="table"))["family_size"]) == {6}
 
 
-def test_the_note_says_how_many_tasks_the_family_needs():
-    """Three effects: 3 x 2 / 2^n is .094 for six tasks, .047 for seven."""
-    factors = pd.DataFrame(CELLS, index=CROSSING.designs, columns=list(LEVELS))
-    for n, told in ((6, True), (7, False)):
-        matrix = pd.DataFrame(scores(n), columns=CROSSING.designs)
-        ((found,), _) = factorial_effects(matrix, factors, {"STS": list(range(n))}, settings())
-        notes = effect_notes([found.tests], settings())
-        assert any("A family of 3 effects needs 7 tasks a type to reach .05." in note for note in notes) == told
-
-
 def test_identical_designs_have_no_effect():
     values = np.repeat(np.random.default_rng(0).uniform(0.1, 0.9, (8, 1)), 6, axis=1)
     tests = effect_tests({"STS": values}, CROSSING, settings())
@@ -195,7 +184,7 @@ def test_one_task_has_no_f_and_a_note():
     assert one[["F", "partial_eta_squared"]].isna().all(axis=None)
     assert one["p"].tolist() == [1.0] * 3
     assert set(one["reachable"]) == {"no"}
-    assert any("Summarization has one task" in note for note in effect_notes([found.tests], settings()))
+    assert any("Too few tasks on Summarization" in note for note in attainable(found.tests, settings()))
     bounds = found.marginals.loc[found.marginals["type"] == "Summarization", ["low", "high"]]
     assert bounds.isna().all(axis=None)
 
@@ -215,17 +204,3 @@ def test_an_effect_that_both_tests_see_on_opposite_sides_is_not_told():
         pooler = effects.tests.set_index("effect").loc["pooler"]
         assert max(pooler["p_adjusted"], pooler["p_seeds_adjusted"]) <= 0.05
         assert pooler["told"] == told
-
-
-def test_caption_and_methods_say_what_is_corrected_together_and_what_stands_in_the_way():
-    factors = pd.DataFrame(CELLS, CROSSING.designs, list(LEVELS))
-    matrix = pd.DataFrame(scores(6), [f"t{k}" for k in range(6)], CROSSING.designs)
-    for family, words in (
-        ("type", "the effects of one task type"),
-        ("table", "all effects and task types of the table"),
-    ):
-        of = settings(family=family)
-        found, _ = factorial_effects(matrix, factors, {"STS": list(matrix.index)}, of)
-        assert f"Holm correction over {words} (family of 3)" in effects_caption(found[0], of)
-        assert f" over {words} (family of 3)" in effects._methods(found, of)[0]
-        assert "so few tasks that .05 cannot be reached after the correction" in effects_caption(found[0], of)

@@ -10,7 +10,7 @@ from analysis.cli import read_arguments
 from analysis.drawings.drawing import Drawing
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.question import Answer
-from analysis.report.page import report_files
+from analysis.report.page import report_page
 from analysis.report.parts import representation_parts
 from analysis.settings import Settings
 from cli.errors import UserError
@@ -42,7 +42,7 @@ def wide(tmp_path):
 
 def test_sections_have_tables_figures_and_notes(folder, wide, analyse_words):
     result = analyse_words(wide, "report=true", f"representation={folder}")
-    page = report_files(result, [])["report.html"]
+    page = report_page(result, [])
     section = page.partition('id="representation-layers"><summary><h2>Layers</h2>')[2].partition("<h2")[0]
     for part in ("two encoders", 'id="table-layers-toy"', "a: a footnote", "\N{MINUS SIGN}.1 to +.9", "A note."):
         assert part in section
@@ -50,7 +50,7 @@ def test_sections_have_tables_figures_and_notes(folder, wide, analyse_words):
     assert 'width="192" height="96"' in section
     assert "layers_line.pdf" not in section, "beside another page"
     assert NASTY not in page
-    without = report_files(analyse_words(wide, "report=true"), [])["report.html"]
+    without = report_page(analyse_words(wide, "report=true"), [])
     assert 'id="representation-' not in without
 
 

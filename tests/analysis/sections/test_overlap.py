@@ -1,4 +1,4 @@
-"""How many texts of the tasks were trained on, as manifests say: table, notes, methods, and what nobody counted."""
+"""How many texts of the tasks were trained on, as manifests say: table, notes, and what nobody counted."""
 
 import pytest
 

@@ -8,7 +8,8 @@ from scipy.stats import wilcoxon
 from analysis.questions import published
 from analysis.scores.task_types import known_types
 from cli.errors import UserError
-from tests.analysis.sections.test_by_type import FIVE, material, noise
+from tests.analysis.sections.test_by_type import material, noise
+from tests.analysis.sections.test_claims import FIVE
 from tests.analysis.three_seeds import by_seed
 
 

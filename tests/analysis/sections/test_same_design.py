@@ -102,7 +102,7 @@ def test_one_run_each_has_nothing_to_compare(tmp_path):
     assert found(tmp_path, {"a": 1, "b": 1})[0] is None
 
 
-def test_copies_of_one_run_are_no_runs_to_deal_and_no_seeds_to_split_by(tmp_path):
+def test_copies_of_one_run_are_no_runs_to_deal(tmp_path):
     path, _ = written(tmp_path, {"a": 3, "b": 3, "c": 3})
     frame = pd.read_csv(path)
     copied = frame["model"] == "c"
@@ -112,10 +112,8 @@ def test_copies_of_one_run_are_no_runs_to_deal_and_no_seeds_to_split_by(tmp_path
         {answer.name: answer for answer in analyse(Settings(scores=(path,), models=models)).answers}
         for models in (("a", "b", "c"), ("a", "b"))
     )
-    for name in ("same_design", "variance"):
-        pd.testing.assert_frame_equal(beside[name].frames[name], without[name].frames[name])
-    assert any("copies of one run (c) left out" in note for note in beside["variance"].notes)
-    assert "c: one run" in beside["seeds"].grids[0].caption
+    name = "same_design"
+    pd.testing.assert_frame_equal(beside[name].frames[name], without[name].frames[name])
 
 
 def test_splits_are_all_and_each_once():

@@ -8,11 +8,10 @@ import pytest
 from scipy import stats
 
 from analysis.scores.task_types import known_types, source_of
-from analysis.statistics.clusters import cluster_interval, cluster_pairs, membership
+from analysis.statistics.clusters import cluster_interval, cluster_means, membership
 from analysis.statistics.intervals import student_interval
-from analysis.statistics.sign_flip import bootstrap_counts, flip_means, sign_flip
-from benchmarks.calibrate.cluster_coverage import resampled_means
-from cli.errors import UserError
+from analysis.statistics.sign_flip import flip_means, sign_flip
+from analysis.statistics.wilcoxon import signed_rank
 from tests.analysis.three_seeds import run_seeds
 
 ASKED = ("clusters",)
@@ -69,48 +68,16 @@ def test_flips_are_those_of_enumeration_and_of_the_single_test():
         assert p_min == sign_flip(row[:, None]).p_min
 
 
-def test_random_flips_come_near_the_t_test_and_count_b_plus_one():
-    d = np.random.default_rng(1).normal(0.25, 1, (3, 60))
-    found = flip_means(d)
-    assert (found.exact, found.flips) == (False, 9999)
-    np.testing.assert_allclose(found.p, stats.ttest_1samp(d, 0, axis=1).pvalue, atol=0.02)
-    assert flip_means(np.ones((1, 60))).p[0] == 1e-4
-    assert flip_means(np.zeros((1, 60))).p[0] == 1.0
-
-
 def test_membership_and_cluster_means_by_hand():
     members = membership(LABELS)
     np.testing.assert_array_equal(members.toarray()[0], [1, 1, 0, 0, 0, 1, 0, 0])
     d = np.array([[3.0, 1, 2, -1, 4, 2, 5, 0.5]])
-    found = cluster_pairs(d, members)
-    means = [2.0, 3.0, -1.0, 5.0, 0.5]
-    assert found.difference[0] == pytest.approx(np.mean(means))
-    assert found.ranks.p[0] == pytest.approx(stats.wilcoxon(means, method="exact").pvalue, abs=1e-15)
-    assert found.ranks.n_pairs[0] == 5
-
-
-def test_flips_of_clusters_are_flips_of_all_their_tasks():
-    d = np.random.default_rng(2).normal(0.4, 1, (2, 8))
-    members = membership(LABELS)
-    found = cluster_pairs(d, members)
-    for row, p in zip(d, found.flips.p, strict=True):
-        sums = [abs((row * (np.array(signs) @ members)).mean()) for signs in product([1, -1], repeat=5)]
-        assert p == pytest.approx(np.mean(np.array(sums) >= abs(row.mean()) - 1e-12), abs=1e-15)
+    assert cluster_means(d, members).tolist() == [[2.0, 3.0, -1.0, 5.0, 0.5]]
 
 
 def test_every_task_its_own_cluster_changes_nothing():
     d = np.random.default_rng(3).normal(0.2, 1, (3, 10))
-    found = cluster_pairs(d, np.eye(10))
-    np.testing.assert_allclose(found.ranks.p, [stats.wilcoxon(row, method="exact").pvalue for row in d], atol=1e-15)
-    np.testing.assert_allclose(found.flips.p, flip_means(d).p)
-
-
-def test_resampled_clusters_are_literal():
-    differences, members = np.random.default_rng(4).normal(size=(2, 8)), membership(LABELS).toarray()
-    means = resampled_means(differences, members, draws=40)
-    for b, counts in enumerate(next(bootstrap_counts(5, 40))):
-        drawn = [t for c in np.repeat(np.arange(5), counts.astype(int)) for t in np.flatnonzero(members[c])]
-        np.testing.assert_allclose(means[:, b], differences[:, drawn].mean(axis=1))
+    np.testing.assert_allclose(cluster_means(d, np.eye(10)), d, atol=1e-12)
 
 
 @pytest.mark.parametrize("level", [0.95, 0.9])
@@ -161,11 +128,10 @@ def test_level_with_correlated_tasks_is_kept_by_clusters_alone():
     """10 clusters of 4 tasks that share most of their difference: tasks as units reject far too often."""
     rng = np.random.default_rng(5)
     d = np.repeat(rng.normal(size=(600, 10)), 4, axis=1) + 0.3 * rng.normal(size=(600, 40))
-    found = cluster_pairs(d, np.repeat(np.eye(10), 4, axis=1))
+    of_clusters = signed_rank(cluster_means(d, np.repeat(np.eye(10), 4, axis=1))).p
     noise = 4 * np.sqrt(0.05 * 0.95 / 600)
-    assert (found.ranks.p <= 0.05).mean() < 0.05 + noise
-    assert abs((found.flips.p <= 0.05).mean() - 0.05) < noise
-    assert (flip_means(d).p <= 0.05).mean() > 0.25
+    assert (of_clusters <= 0.05).mean() < 0.05 + noise
+    assert (signed_rank(d).p <= 0.05).mean() > 0.25
 
 
 def docs(study, seeds=1):
@@ -182,51 +148,6 @@ def clusters(result):
     return next(section for section in result.answers if section.name == "clusters")
 
 
-def test_without_the_key_one_note_says_what_is_shared(study, analyse_words):
-    docs(study)
-    section = clusters(analyse_words(f"scores={study.root}"))
-    assert (section.grids, section.frames) == ([], {})
-    (note,) = section.notes
-    assert "The 8 tasks come from 4 sources (such as DocsNumpyReranking and DocsNumpyRetrieval)" in note
-    assert "cluster=source" in note
-
-
-@pytest.mark.parametrize("seeds", [1, 3])
-def test_the_verdict_says_what_the_sources_as_units_say_without_being_asked(study, analyse_words, seeds):
-    docs(study, seeds)
-    result = analyse_words(f"scores={study.root}")
-    said = {
-        1: "The difference between these runs: p = .00781 after Holm over 1 pair (before it p = .00781)",
-        3: "The difference is told of the designs: over tasks p = .00781 after Holm over 1 pair",
-    }
-    assert said[seeds] in result.verdict
-    once = "No claim about designs: that takes 3 seeds or more of each, since runs of one design differ too"
-    assert (once in result.verdict) == (seeds == 1)
-    assert ("over tasks and the 3 seeds p " in result.verdict) == (seeds == 3)
-    assert "signific" not in result.verdict
-    shown = "as units: no difference can be shown; the smallest p possible after Holm is .125."
-    assert f"With the 4 sources of the tasks {shown}" in result.verdict
-    asked = analyse_words(f"scores={study.root}", "cluster=source").verdict
-    assert f"With the 4 clusters {shown}" in asked
-    assert said[seeds] in asked
-
-
-@pytest.mark.parametrize("seeds", [1, 2, 3])
-def test_a_star_beside_clusters_takes_three_seeds_too(study, analyse_words, seeds):
-    """Both units, eight tasks and seven clusters, pass in these runs."""
-    tasks, path = docs(study, seeds), study.root / "mine.json"
-    path.write_text(json.dumps(dict.fromkeys(tasks[:2], "one")))
-    section = clusters(analyse_words(f"scores={study.root}", f"cluster={path}", "types=[Reranking,Retrieval]"))
-    rows = section.frames["clusters"]
-    row = rows[rows["type"] == "All"].iloc[0]
-    assert (row["n_clusters"], row["n_seeds"], row["significant"]) == (7, seeds, True)
-    (grid,) = section.grids
-    starred = [k for k, cell in enumerate(grid.rows[0]) if cell.mark]
-    assert starred == ([2, 4, 6] if seeds == 3 else [])
-    assert ("* = at most .05 after the correction, here and over tasks and seeds" in grid.caption) == (seeds == 3)
-    assert ("No star: it would be a claim about designs" in grid.caption) == (seeds < 3)
-
-
 def test_with_the_key_both_ways_are_shown(study, analyse_words):
     docs(study)
     section = clusters(analyse_words(f"scores={study.root}", "cluster=source"))
@@ -234,63 +155,15 @@ def test_with_the_key_both_ways_are_shown(study, analyse_words):
     assert list(rows["type"]) == ["All"]  # within a type every package has one task
     row = rows.iloc[0]
     assert (row["n_tasks"], row["n_clusters"]) == (8, 4)
-    assert (row["p_tasks"], row["p"], row["p_flip"]) == (2 / 2**8, 2 / 2**4, 2 / 2**4)
+    assert (row["p_tasks"], row["p"]) == (2 / 2**8, 2 / 2**4)
     assert row["reachable"] == "no"
     assert row["difference_tasks"] == pytest.approx(0.02 + 0.001 * 3.5)
     text = [cell.text for cell in section.grids[0].rows[0]]
     assert text[:2] == ["lastlayer-bi - eos-causal", "+.0235"]
 
 
-def test_clusters_from_a_file(study, analyse_words, tmp_path):
-    tasks = docs(study)
-    path = tmp_path / "mine.json"
-    path.write_text(json.dumps(dict.fromkeys(tasks[:3], "one")))
-    section = clusters(analyse_words(f"scores={study.root}", f"cluster={path}"))
-    assert set(section.frames["clusters"]["n_clusters"]) == {6, 3}  # All: 8 - 2; Retrieval: 4 - 1
-    assert any("5 tasks that" in note and "clusters of their own" in note for note in section.notes)
-    path.write_text(json.dumps({"Elsewhere": "one"}))
-    with pytest.raises(UserError, match="names none of the 8 tasks compared"):
-        analyse_words(f"scores={study.root}", f"cluster={path}")
-    with pytest.raises(UserError, match="cluster=sorce: there is no such file"):
-        analyse_words(f"scores={study.root}", "cluster=sorce")
-
-
-@pytest.mark.parametrize("seeds", [1, 3])
-def test_clusters_that_point_the_other_way_than_tasks_are_said_to(study, analyse_words, tmp_path, seeds):
-    """Fourteen tasks of one source favour one design, nine of their own the other; each p has its own difference."""
-    tasks = [f"STS{k}" for k in range(23)]
-    (study.root / "tasks.json").write_text(json.dumps(dict.fromkeys(tasks, "STS")))
-    gains = [0.02 + 0.001 * k if k < 14 else -0.01 - 0.0001 * k for k in range(23)]
-    run_seeds(study, "eos-causal", dict.fromkeys(tasks, 0.4), seeds)
-    run_seeds(study, "mean-bi", {task: round(0.4 + gain, 6) for task, gain in zip(tasks, gains, strict=True)}, seeds)
-    path = tmp_path / "mine.json"
-    path.write_text(json.dumps(dict.fromkeys(tasks[:14], "one")))
-    result = analyse_words(f"scores={study.root}", f"cluster={path}")
-    (row,) = clusters(result).frames["clusters"].to_dict("records")
-    assert row["hodges_lehmann_tasks"] > 0 > row["hodges_lehmann_clusters"]
-    assert row["hodges_lehmann_tasks"] == result.material.pairs.iloc[-1]["hodges_lehmann"]
-    assert (row["hl_high_clusters"] < 0) == (row["p"] <= 0.05)
-    assert "With the 10 clusters as units: eos-causal is ahead (Hodges-Lehmann ." in result.verdict
-    (grid,) = clusters(result).grids
-    shown = [cell.text for cell in grid.rows[0]]
-    assert [shown[k][0] for k in (1, 3, 5)] == ["+", "-", "+"]
-    assert [grid.header[k] for k in (1, 3, 5)] == ["HL", "HL", "Mean"]
-
-
-@pytest.mark.parametrize("alpha", [0.05, 0.1])
-def test_no_star_stands_where_clusters_and_seeds_point_opposite_ways(study, analyse_words, tmp_path, alpha):
-    """The data of the test before: over tasks and seeds mean-bi is ahead, and over clusters eos-causal."""
-    tasks = [f"STS{k}" for k in range(23)]
-    (study.root / "tasks.json").write_text(json.dumps(dict.fromkeys(tasks, "STS")))
-    gains = [0.03 + 0.001 * k if k < 14 else -0.01 - 0.0001 * k for k in range(23)]
-    run_seeds(study, "eos-causal", dict.fromkeys(tasks, 0.4), 3)
-    run_seeds(study, "mean-bi", {task: round(0.4 + gain, 6) for task, gain in zip(tasks, gains, strict=True)}, 3)
-    path = tmp_path / "mine.json"
-    path.write_text(json.dumps(dict.fromkeys(tasks[:14], "one")))
-    result = analyse_words(f"scores={study.root}", f"cluster={path}", f"alpha={alpha}")
-    (row,) = clusters(result).frames["clusters"].to_dict("records")
-    assert row["p_seeds_adjusted"] <= 0.05
-    assert result.material.pairs.iloc[-1]["mean_seeds"] > 0 > row["hodges_lehmann_clusters"]
-    marks = [cell.mark for cell in clusters(result).grids[0].rows[0]]
-    assert row["significant"] == (alpha == 0.1)
-    assert (marks[2], marks[4]) == ("*", "")
+def test_without_the_key_a_note_says_what_is_shared(study, analyse_words):
+    docs(study)
+    section = clusters(analyse_words(f"scores={study.root}"))
+    assert (section.grids, section.frames) == ([], {})
+    assert section.notes[0].startswith("The 8 tasks come from 4 sources")

@@ -62,16 +62,6 @@ def test_draws_are_samples_of_so_many_tasks_and_the_same_every_time():
     np.testing.assert_array_equal(draws(8, 20), counts)
 
 
-def test_the_shift_keeps_spread_and_zeros():
-    pair = Shifted(np.r_[SPREAD, 0.0])
-    at = pair.at(0.01)
-    assert at.mean() == pytest.approx(0.01)
-    assert at.var() == pytest.approx(pair.spread**2)  # of a draw: the unbiased variance of the data
-    assert pair.at(pair.mean)[-1] == 0
-    assert pair.at(0.01)[-1] != 0
-    assert Shifted(SPREAD).skewness == pytest.approx(stats.skew(SPREAD, bias=False))
-
-
 def test_without_an_effect_power_is_the_level():
     both_signs = np.r_[SPREAD, -SPREAD]
     rejected = power(Shifted(both_signs).at(0.0), 0.05)

@@ -53,4 +53,4 @@ def test_a_table_of_designs_with_such_names(analyse_words, tmp_path):
     path.write_text("\n".join(["model,type,task,score", *rows]))
     text = document(analyse_words(f"scores={path}"))
     assert set(names) <= set(rendered(text))
-    assert any(line.startswith(r"Verdict: \<i>d\</i> has the highest mean") for line in text.splitlines())
+    assert any(line.startswith(r"\<i>d\</i> has the highest mean") for line in text.splitlines())

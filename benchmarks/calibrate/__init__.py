@@ -1,1 +1,0 @@
-"""Calibration of the statistics: levels, coverage and power by simulation."""

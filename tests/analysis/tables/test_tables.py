@@ -1,0 +1,130 @@
+"""The tables as they are printed: marks, the paper's layout, LaTeX that compiles, numbers, other names."""
+
+import shutil
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analysis.grids.formats import Numbers, fraction, typeset
+from analysis.grids.grid import Cell, Grid
+from analysis.grids.latex import escape, latex_grid
+from analysis.grids.markdown import markdown_grid
+from analysis.questions.pairs import star_levels
+from analysis.write import document, latex_document, write_files
+from tests.analysis.three_seeds import write_long
+
+ASKED = ("means", "pairs")
+TYPES = {f"t{k:02}": "STS" if k < 12 else "Retrieval" for k in range(16)}
+
+
+@pytest.fixture
+def words(tmp_path):
+    """Return a function: number of seeds -> words; b is far ahead of a on every task, c hardly ahead of b."""
+    rng = np.random.default_rng(0)
+    base = rng.uniform(0.3, 0.5, 16)
+    values = [base, base + 0.1 + rng.uniform(0, 0.01, 16), base + 0.1 + rng.uniform(0, 0.012, 16)]
+    return lambda seeds: f"scores={write_long(tmp_path / f'{seeds}.csv', np.array(values), 'abc', TYPES, seeds)}"
+
+
+def pairs_grid(result):
+    (grid,) = [grid for grid in result.grids(main=True) if grid.name == "pairs"]
+    return grid
+
+
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_marks_and_p_are_those_of_the_table_of_pairs(words, analyse_words, seeds):
+    result = analyse_words(words(seeds))
+    grid, pairs = pairs_grid(result), result.material.pairs
+    for place, kind in enumerate(("Retrieval", "STS", "All")):
+        rows = pairs[pairs["type"] == kind].to_dict("records")
+        for row, cells in zip(rows, grid.rows, strict=True):
+            cell = cells[2 + place]
+            assert cell.text == Numbers().signed(row["hodges_lehmann"])
+            if kind == "Retrieval":  # four tasks
+                assert (cell.mark, cell.below) == ("", ("n.a.: p >= .125",))
+                continue
+            told = "*" if row["told"] else "(*)" if row["p"] <= 0.05 else ""
+            assert cell.mark == (told if seeds == 3 else "")
+            assert cell.below[0] == fraction(row["p_adjusted"])
+            assert cell.below[1:] == ((f"seeds {fraction(row['p_seeds_adjusted'])}",) if seeds == 3 else ())
+    assert pairs["told"].any() == (seeds == 3)
+    assert ("No star: it would be a claim about designs" in grid.caption) == (seeds == 1)
+    assert any("Too few tasks on Retrieval: no difference can reach .05, whatever" in note for note in result.notes)
+
+
+def test_stars_of_the_papers_layout_count_the_levels(words, analyse_words):
+    result = analyse_words(words(3), "layout=paper")
+    rows = result.material.pairs_on("All").to_dict("records")
+    for row, cells in zip(rows, pairs_grid(result).rows, strict=True):
+        p = max(row["p_adjusted"], row["p_seeds_adjusted"])
+        stars = "*" * sum(p <= level for level in (0.05, 0.01, 0.001)) if row["told"] else ""
+        assert cells[-1].mark == (stars or ("†" if row["p"] <= 0.05 else ""))
+        assert cells[-1].below == ()
+    assert star_levels(0.01) == [0.01, 0.001]
+    assert "***" in markdown_grid(pairs_grid(result)).replace("\\", "")
+
+
+def test_three_runs_each_that_share_fewer_seeds_are_compared_unpaired(words, analyse_words, tmp_path):
+    path = tmp_path / "3.csv"
+    words(3)
+    table = pd.read_csv(path)
+    table["seed"] += 5 * (table["model"] == "c")
+    table.to_csv(path, index=False)
+    result = analyse_words(f"scores={path}")
+    pairs = result.material.pairs_on("All")
+    assert pairs["seeds_paired"].tolist() == [True, False, False]
+    assert any("Fewer than 3 seeds are common to the two designs of c - a, c - b" in note for note in result.notes)
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
+def test_latex_compiles(words, analyse_words, tmp_path):
+    text = latex_document(analyse_words(words(3), "layout=paper", "rename={a: x_1 & 50% #$~^{}}"))
+    packages = r"\usepackage{booktabs,graphicx}"
+    body = rf"\documentclass{{article}}{packages}\begin{{document}}{text}\end{{document}}"
+    (tmp_path / "main.tex").write_text(body)
+    words = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "main"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Overfull" not in done.stdout
+
+
+def test_latex_of_a_grid():
+    grid = Grid(
+        "g", "A & b, p >= .1.", ["Pair", "n"], [[Cell("b - a", notes="x"), Cell("-.5", "best", "*", below=(".01",))]]
+    )
+    lines = latex_grid(grid).splitlines()
+    assert r"Pair & n \\" in lines
+    assert r"b $-$ a$^{\mathrm{x}}$ & \textbf{$-$.5}$^{*}$ \\" in lines
+    assert r" & \scriptsize (.01) \\" in lines
+    assert r"A \& b, p $\geq$ .1." in latex_grid(grid)
+    assert escape("a_b~\\^†") == r"a\_b\textasciitilde{}\textbackslash{}\textasciicircum{}\dag{}"
+
+
+def test_numbers_and_signs():
+    scores, percent = Numbers(), Numbers(True, 2)
+    assert [scores.score(0.43216), scores.signed(-0.00001), scores.margin(0.005)] == [".4322", "+.0000", ".005"]
+    assert [percent.score(0.4321), percent.signed(0.0129), percent.margin(0.005)] == ["43.21", "+1.29", "0.5"]
+    assert scores.interval(np.nan, 1) == "n.a."
+    assert [fraction(p) for p in (0.25, 0.00781, 0.00001, 1)] == [".25", ".00781", "<.0001", "1"]
+    assert typeset("b - a -.5 a-b") == "b − a −.5 a-b"  # noqa: RUF001
+
+
+def test_other_names_and_percent_change_texts_and_no_file_of_data(words, analyse_words, tmp_path):
+    files = {}
+    for name, more in (("plain", []), ("worded", ["rename={a: Model 1}", "unit=percent"])):
+        result = analyse_words(words(3), *more)
+        write_files(result, tmp_path / name)
+        files[name] = {p.name: p.read_text() for p in (tmp_path / name).iterdir()}
+        assert ("| Model 1 " in document(result)) == (name == "worded")
+    csvs = [name for name in files["plain"] if name.endswith(".csv")]
+    assert {"pairs.csv", "scores.csv", "by_type.csv"} <= set(csvs)
+    assert [name for name in csvs if files["plain"][name] != files["worded"][name]] == []
+    assert "Scores and differences are times 100." in files["worded"]["table.md"]
+
+
+def test_long_lists_are_cut_to_the_pairs_of_the_highest_means(words, analyse_words):
+    grid = pairs_grid(analyse_words(words(1), "rows_shown=1"))
+    assert [row[0].text for row in grid.rows] == ["c - b"]
+    assert grid.rest == "The first 1 of 3 pairs, those of the highest means; pairs.csv has all."
