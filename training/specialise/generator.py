@@ -80,7 +80,7 @@ class Generator:
         self.positions = self.model.config.get_text_config().max_position_embeddings
         self.tokens = TextTokenizer(self.tokenizer, self.positions)
         pieces = self.tokenizer.batch_decode([[i] for i in range(len(self.tokenizer))])
-        self.ends = [i for i, piece in enumerate(pieces) if i == self.tokens.eos or "\n" in piece]
+        self.ends = {i for i, piece in enumerate(pieces) if i == self.tokens.eos or "\n" in piece}
         self.facts = {"model": model["path"], **base_fingerprints(model), "precision": formats.name}
 
     def ids(self, prompt: str) -> list[int]:
@@ -105,7 +105,7 @@ class Generator:
             max_new_tokens=most,
             do_sample=True,
             top_k=0,
-            eos_token_id=self.ends,
+            eos_token_id=sorted(self.ends),
             pad_token_id=self.tokens.pad,
             **sampling,
         )
@@ -113,7 +113,7 @@ class Generator:
 
     def _text(self, row: list[int]) -> str | None:
         """The text of the tokens up to the first that ends it; None without one."""
-        last = next((k for k, token in enumerate(row) if token in set(self.ends)), None)
+        last = next((k for k, token in enumerate(row) if token in self.ends), None)
         if last is None:
             return None
         return str(self.tokenizer.decode(row[: last + 1], skip_special_tokens=True)).partition("\n")[0].strip()
