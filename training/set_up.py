@@ -83,9 +83,7 @@ def shard_base(encoder: Encoder, device: torch.device) -> None:
     """Leave on `device` this process's share of each frozen tensor of the base; what is trained stays whole.
 
     FSDP2 (`torch.distributed.fsdp.fully_shard`) gathers a layer before its forward and its backward pass and lets go
-    of it afterwards. Trained parameters are left out: gradients, clipping, optimiser and checkpoints see plain
-    tensors, and gradients are summed once a step as without it. Every process must make as many passes as the others
-    (`ChunkPlan.even`).
+    of it afterwards. Every process must make as many passes as the others (`ChunkPlan.even`).
     """
     backbone: nn.Module = encoder.backbone
     if isinstance(backbone, FSDPModule):
@@ -103,10 +101,7 @@ def check_devices(devices: int, device: torch.device, accelerator: str = "auto")
     if accelerator in ("gpu", "cuda") and device.type != "cuda":
         raise UserError(f"accelerator={accelerator}, but torch finds no GPU here. Give accelerator=auto.")
     if device.type == "cuda" and devices > torch.cuda.device_count():
-        raise UserError(
-            f"trainer.devices={devices}, but this machine has {torch.cuda.device_count()} GPU. "
-            "Lower trainer.devices: batches and gradients stay the same."
-        )
+        raise UserError(f"trainer.devices={devices}, but this machine has {torch.cuda.device_count()} GPU. Lower it.")
 
 
 def check_processes(devices: int, nodes: int) -> None:
@@ -115,13 +110,13 @@ def check_processes(devices: int, nodes: int) -> None:
     if started not in (None, devices * nodes):
         raise UserError(
             f"torchrun starts {started} processes, but trainer.devices={devices} x trainer.num_nodes={nodes} are "
-            f"{devices * nodes}. Make them agree: --nproc-per-node is trainer.devices, --nnodes is trainer.num_nodes."
+            f"{devices * nodes}. Make them agree."
         )
     tasks = os.environ.get("SLURM_NTASKS") if SLURMEnvironment.detect() else None
     if nodes > 1 and started is None and tasks != str(devices * nodes):
         raise UserError(
             f"trainer.num_nodes={nodes} needs {devices * nodes} processes, which torchrun or SLURM start "
-            f"({tasks or 'no'} SLURM tasks here). See docs/cluster.md."
+            f"({tasks or 'no'} SLURM tasks here)."
         )
 
 
