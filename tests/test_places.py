@@ -15,7 +15,7 @@ def test_default_places_are_those_of_this_session(tmp_path_factory, key):
     assert place.is_relative_to(tmp_path_factory.getbasetemp())
 
 
-@pytest.mark.parametrize("folder", ["runs/a", "cache", "cache/embeddings", "cache/states", "cache/digests"])
+@pytest.mark.parametrize("folder", ["runs/a", "cache", "cache/embeddings", "cache/states", "cache/training_texts"])
 def test_what_is_written_into_the_checkouts_own_is_refused(folder):
     with pytest.raises(AssertionError, match="would outlive this session"):
         write_json(ROOT / folder / "written.json", {})
