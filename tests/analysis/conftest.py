@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.analysis.manifests import evaluation, manifest, seal, untrained
-from tests.analysis.published import REAL, Published, real, write_published
 
 TASKS = {f"{kind}{k}": kind for kind in ("Retrieval", "STS") for k in range(8)}
 
@@ -107,12 +106,6 @@ def spread_scores() -> Callable:
 @pytest.fixture(scope="session")
 def task_writer() -> Callable:
     return write_task
-
-
-@pytest.fixture(scope="session", params=["made", *(["real"] if REAL.is_file() else [])])
-def published(request, tmp_path_factory) -> Published:
-    """The scores of published models: made, and the real ones where they lie beside the checkout."""
-    return real() if request.param == "real" else write_published(tmp_path_factory.mktemp("published") / "wide.csv.gz")
 
 
 @pytest.fixture

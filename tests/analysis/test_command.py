@@ -60,16 +60,6 @@ def test_the_command_writes_prints_and_imports_little(wide, tmp_path):
     assert len(pd.read_csv(out / "scores.csv")) == 24
 
 
-@pytest.mark.slow
-def test_errors_are_one_line_and_leave_nothing(wide, tmp_path):
-    done = run(f"scores={wide}", "modles=[a,b]", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.count("\n") == 1
-    assert "no key 'modles'. Nearest: models" in done.stderr
-    assert not (wide.parent / "wide-analysis").exists()
-
-
 def test_help_explains_every_key():
     remarks = {key: (default, meaning) for key, default, meaning in key_remarks("analysis")}
     composed = read_arguments([f"scores={ROOT}"])

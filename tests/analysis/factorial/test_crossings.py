@@ -51,13 +51,6 @@ def test_eighteen_designs_give_three_factors_and_the_readings():
     assert "left out: eos-causal, eos-bi, mean-causal, mean-bi, weightedmean-causal, weightedmean-bi." in notes[0]
 
 
-def test_the_five_designs_of_the_paper_cross_four():
-    rows = [("eos", "causal", ""), *[(p, a, "all") for p, a in product(HEADS, ATTNS)]]
-    (found,), (note,) = crossings(table(rows))
-    assert found.levels == {"pooler": HEADS, "attn": ATTNS}
-    assert "left out: eos-causal." in note
-
-
 def test_a_missing_cell_drops_a_level_and_names_it():
     kept = eighteen().drop(index="multilayer-bi-mean")
     (three, wide), notes = crossings(kept)
@@ -73,19 +66,6 @@ def test_a_factor_with_one_level_left_is_held():
     assert found.fixed == {"lora.r": "8"}
     assert len(found.designs) == 6
     assert "at lora.r 8 are over 6 of 7 designs" in note
-
-
-def test_a_setting_that_follows_from_the_pooler_is_no_factor_of_its_own():
-    tokens = {"lastlayer": "all", "multilayer": "last"}
-    rows = [(p, a, tokens.get(p, "")) for p, a in product(PLAIN + HEADS, ATTNS)]
-    (found,), notes = crossings(table(rows))
-    assert found.levels == {"reading": [*PLAIN, "lastlayer/all", "multilayer/last"], "attn": ATTNS}
-    assert notes == []
-
-
-def test_what_does_not_apply_is_no_level_beside_others():
-    crossed = pd.DataFrame(list(product(["", "x", "y"], "12")), columns=["a", "b"])
-    assert complete_grid(crossed, "designs") == {"a": ["x", "y"], "b": ["1", "2"]}
 
 
 def test_nothing_crossed():

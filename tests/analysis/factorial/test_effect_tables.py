@@ -19,7 +19,7 @@ from analysis.questions.tested_effects import (
 )
 from analysis.settings import Settings
 from analysis.write import document, write_files
-from tests.analysis.three_seeds import by_seed, long_frame, run_seeds
+from tests.analysis.three_seeds import by_seed, long_frame
 
 ASKED = ("means", "effects")
 TWO = Crossing({"pooler": ["eos", "mean"], "attn": ["causal", "bi"]}, {"lora.r": "8"}, ["a", "b", "c", "d"])
@@ -44,14 +44,6 @@ def test_marginal_means_and_their_interval():
     assert both["difference"] == pytest.approx(difference.mean())
     assert (both["low"], both["high"]) == pytest.approx(stats.ttest_1samp(difference, 0).confidence_interval(0.95))
     assert np.isnan(both["mean"])
-
-
-def test_the_squared_t_of_a_two_level_effect_is_f():
-    table, tests = marginal_means({"STS": VALUES}, TWO), effect_tests({"STS": VALUES}, TWO, SETTINGS)
-    for effect, row in tests.set_index("effect").iterrows():
-        own = table[table["factor"] == effect].iloc[-1]
-        t = own["difference"] / ((own["high"] - own["difference"]) / stats.t.ppf(0.975, 2))
-        assert row["F"] == pytest.approx(t**2)
 
 
 @pytest.mark.parametrize("draw", range(4))
@@ -95,25 +87,6 @@ def test_p_over_seeds_of_an_effect_is_that_of_the_pair_of_its_levels():
         pair = compare_pairs(matrix, {"STS": tasks}, SETTINGS, frame=long_frame(levels, ["first", "second"], tasks))
         assert tests.loc[effect, "p_seeds"] == pytest.approx(pair["p_seeds"].iloc[0], rel=1e-9)
         assert 0 < tests.loc[effect, "p_seeds"] < 1
-
-
-def test_an_effect_of_two_degrees_of_freedom_has_a_star_where_seeds_agree():
-    """Three poolers far apart: told with three seeds that agree, not where one design's seeds stray, nor with one."""
-    three = Crossing({"pooler": ["a", "b", "c"], "attn": ["causal", "bi"]}, {}, list("abcdef"))
-    rng = np.random.default_rng(0)
-    values = rng.uniform(0.3, 0.5, (9, 1)) + np.repeat([0, 0.1, 0.2], 2) + np.tile([0, 0.05], 3)
-    values += rng.normal(0, 0.01, (9, 6))
-    stray = np.zeros((6, 1, 3))
-    stray[0] = [-0.4, 0.1, 0.3]
-    for seeds, moved, marks in ((1, 0, ["", ""]), (3, 0, ["*", "*"]), (3, stray, ["(*)", "(*)"])):
-        tests = effect_tests({"STS": values}, three, SETTINGS, {"STS": by_seed(values.T, seeds) + moved})
-        assert tests["df"].tolist() == [2, 1, 2]
-        assert tests["significant"].tolist()[:2] == [True, True]
-        assert tests["p_seeds"].notna().tolist() == [seeds == 3] * 3
-        assert tests["told"].tolist()[:2] == [mark == "*" for mark in marks]
-        grid = effects_grid(Factorial(three, tests, marginal_means({"STS": values}, three)), SETTINGS)
-        assert [row[2].mark for row in grid.rows[:2]] == marks
-        assert not any("nan" in part for row in grid.rows for cell in row for part in cell.below)
 
 
 def test_both_crossings_have_tables_with_titles_of_their_own():
@@ -164,23 +137,6 @@ def test_from_results_to_files(crossed, analyse_words, tmp_path):
     assert "## Main effects and interactions" in text
     assert "## Marginal means" in text
     assert r"\label{tab:marginals}" in files["table.tex"].read_text()
-
-
-def test_the_seeds_of_the_results_are_those_of_the_effects(study, spread_scores, analyse_words, tmp_path):
-    """A pooler that lifts every task is told with three seeds, and not with the first alone."""
-    rng = np.random.default_rng(1)
-    for k, design in enumerate(("lastlayer-causal", "lastlayer-bi", "multilayer-causal", "multilayer-bi")):
-        lift = {task: score + 0.1 * (k // 2) + rng.normal(0, 0.004) for task, score in spread_scores(0.4).items()}
-        run_seeds(study, design, lift, 3)
-    for words, seeds in ((["seeds=[0]"], 1), ([], 3)):
-        result = analyse_words(f"scores={study.root}", *words)
-        rows = pd.read_csv({path.name: path for path in write_files(result, tmp_path / str(seeds))}["effects.csv"])
-        assert (rows["n_seeds"] == seeds).all()
-        pooler = rows[rows["effect"] == "pooler"]
-        assert pooler["significant"].all()
-        assert (pooler["told"] == (seeds == 3)).all()
-        (grid,) = [grid for grid in result.grids(main=True) if grid.name == "effects"]
-        assert {cell.mark for cell in grid.rows[0][2:]} == ({"*"} if seeds == 3 else {""})
 
 
 def test_without_a_crossing_there_is_no_table(study, analyse_words, spread_scores, tmp_path):

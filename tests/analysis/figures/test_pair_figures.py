@@ -74,16 +74,6 @@ def test_with_fewer_than_three_seeds_no_figure_marks_a_pair(seeds):
             assert "signific" not in f"{drawing.alt} {drawing.caption} {' '.join(texts(drawing.figure))}".lower()
 
 
-def test_a_pair_with_too_few_seeds_beside_others_is_not_said_to_have_a_large_p():
-    scores = 0.4 + np.random.default_rng(0).uniform(0, 0.01, (3, 10)) + 0.1 * np.arange(3)[:, None]
-    whole = plain(scores, "abc", seeds=3).material
-    frame = whole.frame[(whole.frame["design"] != "c") | (whole.frame["seed"] != "2")]
-    pairs = compare_pairs(whole.matrix, whole.types, whole.settings, frame=frame)
-    assert pairs["n_seeds"].tolist() == [3, 2, 2]
-    assert (pairs["p"] <= 0.05).all()
-    assert "p above .05" not in texts(forest(replace(whole, frame=frame, pairs=pairs)).figure)
-
-
 def test_the_heat_map_holds_each_difference_with_its_sign(wide):
     result = wide(random(4), "abcd")
     figure = named(draw(result))["heat_map"].figure

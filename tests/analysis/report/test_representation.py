@@ -54,15 +54,6 @@ def test_sections_have_tables_figures_and_notes(folder, wide, analyse_words):
     assert 'id="representation-' not in without
 
 
-def test_a_part_is_what_was_written(folder):
-    (part,) = representation_parts(Settings(scores=(), representation=folder))
-    (grid,) = part.grids
-    assert (grid.rows[0][1].text, grid.rows[0][1].style, grid.rows[0][1].below) == (".5", "best", ("-.1 to +.9",))
-    assert representation_parts(Settings(scores=())) == []
-    (part,) = representation_parts(Settings(scores=(), representation=folder, unit="percent"))
-    assert part.over.endswith("its designs, scores 0-1.")
-
-
 @pytest.mark.parametrize(
     "held",
     [

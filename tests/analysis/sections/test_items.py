@@ -41,14 +41,6 @@ def test_a_mean_is_scipys_paired_permutation_test_and_bootstrap():
     assert found.interval[0] == pytest.approx([low, high], abs=0.01)
 
 
-def test_seeds_are_averaged_before_a_mean_is_tested():
-    values = rng(4).normal(size=(2, 3, 9))
-    several = compare_items("mean", values, np.zeros(0), ONE, TWO)
-    one = compare_items("mean", values.mean(axis=1, keepdims=True), np.zeros(0), ONE, TWO)
-    assert several.p[0] == one.p[0]
-    assert several.difference[0] == pytest.approx(one.difference[0])
-
-
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_swapped_correlations_are_those_of_enumeration(seeds):
     predicted, grades, _ = ranked(8, seeds, seed=5)
@@ -137,13 +129,6 @@ def test_items_elsewhere_or_none(with_items, analyse_words, tmp_path):
     assert section(analyse_words(f"scores={study.root}", "items=none")) is None
     with pytest.raises(UserError, match="items=nowhere: there is no such folder"):
         analyse_words(f"scores={study.root}", "items=nowhere")
-
-
-def test_items_that_are_not_those_of_the_scores_are_named(with_items, analyse_words):
-    study, values = with_items
-    item_files(study, {design: own + 0.05 for design, own in values.items()})
-    (note,) = section(analyse_words(f"scores={study.root}")).notes
-    assert "items of Retrieval0 do not give the score" in note
 
 
 def test_items_that_cannot_be_paired_are_refused(with_items, analyse_words):

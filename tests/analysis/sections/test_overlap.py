@@ -39,14 +39,6 @@ def test_the_table_names_tasks_with_such_texts_worst_first(analysed_with):
     assert frame.groupby("design")["exact"].sum().to_dict() == {"eos-causal": 0, "mean-bi": 8}
 
 
-def test_where_there_are_none_one_sentence_says_so(analysed_with):
-    result = analysed_with(COUNTED, COUNTED)
-    (answer,) = [one for one in result.answers if one.name == "overlap"]
-    assert answer.grids == []
-    assert answer.notes[0].startswith("No text of 16 tasks stands in the training texts with the same words")
-    assert answer.notes[0] in result.notes
-
-
 def test_older_scores_were_not_measured(analysed_with):
     """None of one design, and all tasks but one of the other."""
     result = analysed_with(None, {task: counts for task, counts in COUNTED.items() if task != "STS0"})
@@ -63,10 +55,3 @@ def test_seeds_count_by_their_largest_share_and_one_without_counts_leaves_the_de
     design = analysed_with(COUNTED, COUNTED).material.designs
     table = overlap_table({label: list(one.runs) for label, one in design.items()}, ["STS3"])
     assert table.to_dict("records") == [{"design": "eos-causal", "task": "STS3", "texts": 50, "exact": 5, "share": 0.1}]
-
-
-def test_untrained_references_have_read_nothing(study, spread_scores, analyse_words):
-    for design in ("eos-causal", "mean-bi"):
-        study.run(design, spread_scores(0.3), trained=False)
-    answers = analyse_words(f"scores={study.root}", "figures=false").answers
-    assert not [one for one in answers if one.name == "overlap"]

@@ -55,20 +55,6 @@ def test_a_row_that_cannot_pass_is_marked(scores, analyse_words):
     assert {cell.text for row in grid.rows for cell in row[3:]} == {"-"}
 
 
-def test_a_type_of_one_task_has_no_spread(scores, analyse_words):
-    result = analyse_words(f"scores={scores(2, [*TASKS[:6], 'Summarization0'])}")
-    table = power_of(result).frames["power"].set_index("type")
-    assert table.loc["Summarization", ["sd", "power_delta", "tasks_delta"]].isna().all()
-    assert table.loc["All", "power_delta"] >= 0
-
-
-def test_without_a_correction_one_value_a_cell(scores, analyse_words):
-    (grid,) = power_of(analyse_words(f"scores={scores(3)}", "correction=none")).grids
-    assert not [cell for row in grid.rows for cell in row if cell.below]
-    assert grid.rows[0][1].text == "<.0001"
-    assert "which the correction asks" not in grid.caption
-
-
 def test_many_designs_are_restricted_and_that_is_said(scores, analyse_words):
     result = analyse_words(f"scores={scores(11)}", "rows_shown=10")
     section = power_of(result)

@@ -31,17 +31,6 @@ def test_the_tables_hold_the_published_numbers():
     np.testing.assert_allclose(moee["difference"], moee["second_score"] - moee["first_score"], atol=1e-9)
 
 
-def test_published_averages_are_those_of_the_published_parts():
-    """Of six types and of four abilities; each stands in its source beside its parts, rounded to .0001 and .001."""
-    for name, count, rounding in (("moee", 6, 1e-4), ("self_moe", 4, 1e-3)):
-        table = published.published_rows((name,))
-        keys = ["base", "setting", "second", "first"]
-        parts, whole = table[table["type"] != ""].groupby(keys), table[table["type"] == ""].set_index(keys)
-        assert (parts.size() == count).all()
-        for side in ("second_score", "first_score"):
-            np.testing.assert_allclose(parts[side].mean()[whole.index], whole[side], atol=rounding)
-
-
 def test_published_scores_of_moee_average_to_its_published_types():
     """Tables 8 to 12 of arXiv 2410.10814 against its tables 3 and 4; docs/moee.md names the one row that differs."""
     scores = pd.read_csv(published.TABLES / "scores" / "moee.csv").set_index("model") / 100

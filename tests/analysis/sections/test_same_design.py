@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp, ttest_ind, wilcoxon
 
-from analysis.aa import KEYS, main
+from analysis.aa import main
 from analysis.analyse import analyse
 from analysis.questions.same_design import jackknife, same_design, splits
 from analysis.settings import Settings
@@ -85,23 +85,6 @@ def test_with_six_runs_the_rule_is_tried_too():
     assert np.mean(paired) != np.mean(unpaired)
 
 
-def test_ten_runs_are_dealt_unevenly_too(tmp_path):
-    answer, _ = found(tmp_path, {"a": 10, "b": 2})
-    frame = answer.frames["same_design"].set_index(["design", "side", "other_side"])
-    row = frame.loc[("a", 3, 7)]
-    assert row["splits"] == 120
-    assert np.isnan(row["told_paired"])
-    assert 0 <= row["told_unpaired"] <= row["rejected"]
-    texts = {(row[0].text, row[1].text): [cell.text for cell in row[2:]] for row in answer.grids[0].rows}
-    assert texts["a", "3 and 7"][-2] == "-"
-    assert texts["a", "3"][-1].startswith(f"{100 * frame.loc[('a', 3, 3), 'told_unpaired']:.1f} +- ")
-    assert "+-" not in texts["a", "5"][-1], "every split takes all runs"
-
-
-def test_one_run_each_has_nothing_to_compare(tmp_path):
-    assert found(tmp_path, {"a": 1, "b": 1})[0] is None
-
-
 def test_copies_of_one_run_are_no_runs_to_deal(tmp_path):
     path, _ = written(tmp_path, {"a": 3, "b": 3, "c": 3})
     frame = pd.read_csv(path)
@@ -137,17 +120,6 @@ def test_the_jackknife_is_the_usual_error_where_each_split_is_a_run():
     assert np.isnan(jackknife(np.array([True, False, True]), splits(4, 2, 2), 4))
 
 
-def test_the_jackknife_is_the_spread_of_the_share_over_runs_drawn_again():
-    """Splits of 8 runs into pairs, marked where they are far apart; 600 sets: 3 % of a standard deviation."""
-    rng, sides = np.random.default_rng(0), splits(8, 1, 1)
-    runs = rng.normal(size=(600, 8))
-    marks = np.abs(runs[:, sides[:, 0]] - runs[:, sides[:, 1]]) > 1.5
-    errors = np.array([jackknife(of, sides, 8) for of in marks])
-    spread = marks.mean(axis=1).std()
-    assert spread < np.sqrt((errors**2).mean()) < 1.25 * spread
-    assert spread > 1.3 * np.sqrt(marks.mean() * (1 - marks.mean()) / len(sides)), "splits are not independent"
-
-
 def command(monkeypatch, *words):
     monkeypatch.setattr(sys, "argv", ["aa", *map(str, words)])
     main()
@@ -165,14 +137,6 @@ def test_the_command_prints_the_table_of_the_report_and_writes_it(tmp_path, monk
     assert "tabular" in (tmp_path / "out" / "same_design.tex").read_text()
 
 
-def test_one_design_will_do(tmp_path, monkeypatch, capsys):
-    path, _ = written(tmp_path, {"a": 4, "b": 3})
-    command(monkeypatch, f"scores={path}", "models=[a]", "seeds=[0,1,2]")
-    lines = [line.split("|")[1:4] for line in capsys.readouterr().out.splitlines() if line.startswith("| a ")]
-    assert [[text.strip() for text in line] for line in lines] == [["a", "1", "3"]]
-    assert not (tmp_path / "scores-analysis").exists()
-
-
 def test_single_runs_are_refused_in_one_line(tmp_path, monkeypatch):
     path, _ = written(tmp_path, {"a": 1, "b": 1})
     with pytest.raises(UserError, match=r"None of the 2 designs has two runs.*seed=0,1,2"):
@@ -181,10 +145,3 @@ def test_single_runs_are_refused_in_one_line(tmp_path, monkeypatch):
         command(monkeypatch, f"scores={path}", "report=true")
     with pytest.raises(UserError, match="scores= is missing"):
         command(monkeypatch)
-
-
-def test_the_help_has_the_keys_that_it_takes(monkeypatch, capsys):
-    command(monkeypatch, "--help")
-    text = capsys.readouterr().out
-    assert all(f"\n  {key} " in text for key in KEYS)
-    assert "\n  report " not in text

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.scores.task_types import known_types, source_of
+from analysis.scores.task_types import source_of
 from analysis.statistics.clusters import cluster_interval, cluster_means, membership
-from analysis.statistics.intervals import student_interval
 from analysis.statistics.sign_flip import flip_means, sign_flip
 from analysis.statistics.wilcoxon import signed_rank
 from tests.analysis.three_seeds import run_seeds
@@ -43,18 +42,6 @@ def test_tasks_of_one_source(together):
     assert len({source_of(task) for task in together}) == 1
 
 
-def test_tasks_of_different_sources():
-    apart = [
-        "DocsScipyRetrieval", "DocsNumpyRetrieval", "STS12", "STS22", "SICK-R", "BIOSSES", "BiorxivClusteringP2P.v2",
-        "MedrxivClusteringP2P.v2", "TwitterSemEval2015", "TwitterURLCorpus", "FEVER", "HotpotQA", "ArguAna",
-        "MTOPDomainClassification", "MassiveIntentClassification", "AskUbuntuDupQuestions", "CQADupstackUnixRetrieval",
-        "SCIDOCS", "StackExchangeClustering.v2", "TweetSentimentExtractionClassification",
-    ]  # fmt: skip
-    assert len({source_of(task) for task in apart}) == len(apart)
-    names = {source_of(task) for task in known_types()}
-    assert all(name.strip() for name in names)
-
-
 def test_flips_are_those_of_enumeration_and_of_the_single_test():
     d = np.random.default_rng(0).normal(0.3, 1, (4, 9))
     d[1, :3] = 0
@@ -73,11 +60,6 @@ def test_membership_and_cluster_means_by_hand():
     np.testing.assert_array_equal(members.toarray()[0], [1, 1, 0, 0, 0, 1, 0, 0])
     d = np.array([[3.0, 1, 2, -1, 4, 2, 5, 0.5]])
     assert cluster_means(d, members).tolist() == [[2.0, 3.0, -1.0, 5.0, 0.5]]
-
-
-def test_every_task_its_own_cluster_changes_nothing():
-    d = np.random.default_rng(3).normal(0.2, 1, (3, 10))
-    np.testing.assert_allclose(cluster_means(d, np.eye(10)), d, atol=1e-12)
 
 
 @pytest.mark.parametrize("level", [0.95, 0.9])
@@ -100,28 +82,11 @@ def test_the_interval_over_clusters_is_cr2_of_the_regression_on_a_constant(level
     assert cluster_interval(d[None], members, level)[0] == pytest.approx([d.mean() - reach, d.mean() + reach])
 
 
-def test_clusters_of_one_size_are_tasks_of_their_means():
-    d = np.random.default_rng(7).normal(size=(3, 24))
-    members = np.repeat(np.eye(8), 3, axis=1)
-    means = d @ members.T / 3
-    wanted = stats.ttest_1samp(means, 0, axis=1).confidence_interval(0.99)
-    np.testing.assert_allclose(cluster_interval(d, members, 0.99), np.stack([wanted.low, wanted.high], axis=1))
-    np.testing.assert_allclose(student_interval(means, 0.99), [wanted.low, wanted.high])
-
-
 def test_clusters_without_spread_are_a_point_and_one_has_no_interval():
     members = np.repeat(np.eye(6), 2, axis=1)
     assert cluster_interval(np.tile([0.2, 0.4], (1, 6)), members)[0] == pytest.approx([0.3, 0.3], abs=1e-12)
     assert cluster_interval(np.zeros((1, 12)), members)[0].tolist() == [0.0, 0.0]
     assert np.isnan(cluster_interval(np.ones((2, 8)), membership(["one"] * 8))).all()
-
-
-def test_the_interval_over_unequal_clusters_covers():
-    """Eight clusters of 1 to 12 tasks with a correlation of .3, normal: 95 % within the noise of 2,000 sets."""
-    rng, members = np.random.default_rng(8), np.repeat(np.eye(8), [1, 1, 2, 3, 5, 7, 9, 12], axis=1)
-    d = np.sqrt(0.3) * rng.normal(size=(2000, 8)) @ members + np.sqrt(0.7) * rng.normal(size=(2000, 40))
-    low, high = cluster_interval(d, members).T
-    assert ((low <= 0) & (high >= 0)).mean() == pytest.approx(0.95, abs=0.02)
 
 
 def test_level_with_correlated_tasks_is_kept_by_clusters_alone():

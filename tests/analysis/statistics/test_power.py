@@ -54,14 +54,6 @@ def test_statistics_from_counts_equal_those_of_the_samples_themselves():
     np.testing.assert_array_equal(n, 12 - test.n_zero)
 
 
-def test_draws_are_samples_of_so_many_tasks_and_the_same_every_time():
-    counts = draws(8, 20)
-    assert counts.shape == (SAMPLES, 8)
-    assert (counts.sum(axis=1) == 20).all()
-    draws.cache_clear()
-    np.testing.assert_array_equal(draws(8, 20), counts)
-
-
 def test_without_an_effect_power_is_the_level():
     both_signs = np.r_[SPREAD, -SPREAD]
     rejected = power(Shifted(both_signs).at(0.0), 0.05)
@@ -88,10 +80,3 @@ def test_tasks_needed_is_where_the_power_reaches_eighty_per_cent():
     assert tasks_needed(pair.at(0.01), 0.005) > needed
     assert np.isnan(tasks_needed(pair.at(0.0002), 0.05))
     assert tasks_needed(np.full(30, 0.01), 0.05) == 6  # always the same sign: as soon as anything can pass
-
-
-def test_too_few_tasks_have_no_power_whatever_the_effect():
-    pair = Shifted(SPREAD[:5])
-    assert power(pair.at(10.0), 0.05) == 0
-    assert np.isnan(detectable(pair, 0.05))
-    assert power(Shifted(SPREAD[:6]).at(10.0), 0.05) == 1

@@ -113,18 +113,6 @@ def test_the_unpaired_error_is_that_of_an_analysis_of_variance_per_design_by_sta
     np.testing.assert_allclose(of.df_seeds, whole**2 / sum(part**2 / df for part, df in parts), rtol=1e-9)
 
 
-@pytest.mark.parametrize("seeds", [(3, 10), (5, 3)])
-def test_the_unpaired_error_is_the_spread_of_differences_drawn_again(seeds):
-    """20,000 pairs; what is known of a variance from as many: 1 %, twice that allowed."""
-    rng, tasks, pairs = np.random.default_rng(6), 10, 20_000
-    tables = [
-        sum(s * rng.normal(size=(pairs, *shape)) for s, shape in zip(sd, ((tasks, 1), (1, n), (tasks, n)), strict=True))
-        for sd, n in zip(((0.2, 0.3, 0.2), (0.5, 1.2, 0.4)), seeds, strict=True)
-    ]
-    of = compare_runs(*tables, paired=False)
-    assert (of.error_seeds**2).mean() == pytest.approx(of.mean_seeds.var(), rel=0.03)
-
-
 def test_many_pairs_at_once_are_those_one_by_one(monkeypatch):
     cube = drawn(seeds=3, designs=12)
     cube[::3, :, :1] = np.nan
@@ -157,10 +145,6 @@ def test_copies_of_one_run_are_no_seeds():
     assert np.isnan([found.mean_seeds[0], found.error_seeds[0], two_sided(found)[0]]).all()
     np.testing.assert_allclose(found.mean_seeds[1], (cube[2] - cube[0]).mean(), rtol=1e-12)
     assert copies(cube).tolist() == [True, True, False]
-
-
-def test_one_task_says_nothing_of_others():
-    assert np.isnan(two_sided(over_tasks_and_seeds(drawn(tasks=1), FIRST, SECOND))).all()
 
 
 # sd of task, seed and rest in a pair's difference; the seed's spread of the second design is four times the first's

@@ -7,7 +7,6 @@ import pytest
 
 from analysis.grids.grid import Cell, Grid
 from analysis.grids.markdown import escape, markdown_grid
-from analysis.write import document
 
 markdown_it = pytest.importorskip("markdown_it")
 
@@ -44,13 +43,3 @@ def test_what_is_no_markup_stays_legible():
     for text in ("missing=drop_tasks", "p = .03, <.0001", "[+.0010, +.0210]", "R&D", "C:dir", "a-b - c-d"):
         assert escape(text) == text
     assert escape("two\nlines") == "two lines"
-
-
-def test_a_table_of_designs_with_such_names(analyse_words, tmp_path):
-    names = ["_a_", "b|c", "<i>d</i>"]
-    path = tmp_path / "s.csv"
-    rows = [f"{m},STS,STS{t},{0.3 + 0.01 * k + 0.001 * t}" for k, m in enumerate(names) for t in range(12, 20)]
-    path.write_text("\n".join(["model,type,task,score", *rows]))
-    text = document(analyse_words(f"scores={path}"))
-    assert set(names) <= set(rendered(text))
-    assert any(line.startswith(r"\<i>d\</i> has the highest mean") for line in text.splitlines())
