@@ -2,17 +2,13 @@
 
 import sys
 from collections.abc import Container
+from pathlib import Path
 
 from analysis.settings import Settings, settings_from
 from cli.errors import UserError, nearest
 from cli.help import key_remarks
 
-# Taken as they are typed: a path, a revision or a name may hold spaces, commas or "=", or look like a number.
-PLAIN_TEXT = (
-    *("scores", "out", "task_types", "revision", "split", "against", "cluster", "items", "representation"),
-    *("rename", "claims"),  # {...} is YAML
-)
-OF_A_GROUP = "benchmark="  # Hydra would look for the option in conf/tables/benchmark.yaml, which is evaluation's
+OF_A_GROUP = "benchmark="  # Hydra would look for the option in conf/benchmark, which is evaluation's
 
 USAGE = """\
 Paired significance tables from embedding scores: which design is ahead, by how much, and whether that is chance.
@@ -33,13 +29,13 @@ scores: an mteb results folder (results/<model>/<revision>/<task>.json, also exp
   wide: first column model, one column per task.
 It prints the tables as Markdown and writes table.md, table.tex (booktabs), by_type.*, pairs.csv, scores.csv and
 result.json (all of it, every digit); where the designs cross two factors or more (pooler x attn), also effects.csv and
-marginal_means.csv; where single scores are far off, odd_cells.csv.
+marginal_means.csv.
 
 Designs whose manifests differ in more than the factors are refused, with the keys; python -m analysis.control <runs>
 prints that audit alone.
 
 Put quotes around a list that holds a name with a space or a bracket: "models=['eos-causal (untrained)',mean-bi]".
-docs/analysing.md has an example of every question.
+docs/analysing.md has an example of every table.
 """
 EXIT_CODE = "exit code: 0 done, 2 something in the input that you can mend (one line says what)."
 
@@ -77,35 +73,32 @@ def read_arguments(arguments: list[str], keys: Container[str] | None = None) -> 
     from omegaconf.errors import OmegaConfBaseException
 
     from cli.compose import composer, plain
+    from cli.words import readable
 
     valid = [key for key, _, _ in key_remarks("analysis") if keys is None or key in keys]
     names = [word.partition("=")[2].strip("'\"") for word in arguments if word.startswith(OF_A_GROUP)]
     words = [_checked(word, valid) for word in arguments if not word.startswith(OF_A_GROUP)]
     try:
         with composer() as compose:
-            values = plain(compose("analysis", overrides=words))
+            values = plain(compose("analysis", overrides=readable(words)))
     except (HydraException, OmegaConfBaseException) as error:
-        reason = str(error).splitlines()[0]
-        mend = "Put a name with spaces or brackets into quotes; write lists as [a,b]."
-        raise UserError(f"Cannot read the arguments {' '.join(arguments)}: {reason} {mend}") from error
+        raise UserError(f"Cannot read {' '.join(arguments)}: {str(error).splitlines()[0]}") from error
     for name in names:
         values["benchmark"] = name if name != "null" else None
     return settings_from(values)
 
 
 def _checked(word: str, valid: list[str]) -> str:
-    """Return one override, quoted for Hydra where its value is plain text."""
-    if word in ("-m", "--multirun"):
-        raise UserError("analysis compares all designs at once, so it has no sweep: leave out -m.")
+    """Return one override, a path with a comma in quotes. Raises UserError for what is no override of a key."""
+    from cli.words import quoted
+
     key, equals, value = word.partition("=")
     if not equals or word.startswith("-"):
         raise UserError(f"{word!r} is not an override. Write key=value, for example scores=runs/scores.")
     if key not in valid:
         raise UserError(f"There is no key {key!r}. {nearest(key, valid)}")
-    if key in PLAIN_TEXT and value and value[0] not in "['\"" and value != "null":
-        from cli.words import quoted  # imports Hydra
-
-        return f"{key}={quoted(value)}"
     if "," in value and value[0] not in "[{'\"":
-        raise UserError(f"{word!r} looks like a sweep. Write a list: {key}=[{value}].")
+        if not Path(value).exists():
+            raise UserError(f"{word!r} looks like a sweep. Write a list: {key}=[{value}].")
+        return f"{key}={quoted(value)}"
     return word

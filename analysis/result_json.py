@@ -15,7 +15,7 @@ from typing import Any
 from analysis.analyse import Result
 from analysis.manifests.cost import costs
 from analysis.manifests.designs import Design
-from analysis.settings import PLACES, Settings, public_path
+from analysis.settings import Settings, public_path
 
 PACKAGES = ("numpy", "pandas", "scipy", "scikit-posthocs", "matplotlib")
 
@@ -45,7 +45,7 @@ def result_json(result: Result, files: Sequence[str] = ()) -> str:
 
 def _settings(settings: Settings, control: str) -> dict[str, Any]:
     """The settings with public paths: two clones in different folders print the same."""
-    words = {key: public_path(Path(getattr(settings, key))) for key in PLACES if getattr(settings, key)}
+    words = {key: public_path(Path(getattr(settings, key))) for key in ("items", "cluster") if getattr(settings, key)}
     return vars(settings) | words | {"against": control}
 
 

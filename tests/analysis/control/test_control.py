@@ -91,7 +91,7 @@ def test_footnotes_stand_in_the_tables(planted, analyse_words, tmp_path):
     tables = sum(len(answer.grids) for answer in result.answers)
     assert text.count(f"a: {note.text}") == tables
     assert not re.search(r"^\| \**lastlayer-bi\** +\|", text, re.MULTILINE)
-    assert len(re.findall(r"^\| lastlayer-bi \[a\] +\|", text, re.M)) == 5  # two by type, ranks, strengths, costs
+    assert len(re.findall(r"^\| lastlayer-bi \[a\] +\|", text, re.M)) == 4  # two by type, ranks, costs
     assert text.count("| lastlayer-bi - eos-causal [a]") >= 2  # pairs, each pair in detail
     assert "| multilayer-causal - eos-causal  " in text
     write_files(result, tmp_path / "out")
