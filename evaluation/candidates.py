@@ -62,15 +62,6 @@ class Candidate:
             return loading.load_run(self.folder, self.manifest["config"])
         return loading.untrained(self.manifest["config"])
 
-    def fingerprint(self) -> str | None:
-        """Return the fingerprint of what `load` gives, found without its weights; None where it takes these."""
-        from encoders import loading
-
-        try:
-            return None if self.dim else loading.fingerprint_of(self.manifest["config"], self.folder)
-        except (UserError, OSError):
-            return None  # loading says what is wrong
-
     @property
     def checkpoint(self) -> str:
         """Candidates of one checkpoint share their forward passes."""
@@ -182,30 +173,27 @@ def _moee_word(pooler: Config) -> str:
 
 def finished_runs(patterns: str | list[str]) -> list[tuple[Path, Config]]:
     """Return (run folder, manifest) of the finished runs that match, warning of each other match by name.
-    Raises `UserError` for a pattern without match, and where the only match is no finished run."""
-    listed = [patterns] if isinstance(patterns, str) else patterns
+
+    Raises `UserError` for a pattern without match, and where the only match is no finished run.
+    """
     runs, refused = [], []
-    for folder in dict.fromkeys(folder for pattern in listed for folder in _match(pattern)):
-        try:
-            runs.append((folder, _manifest(folder)))
-        except UserError as error:
-            refused.append(str(error))
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        paths = [Path(pattern)] if Path(pattern).is_dir() else map(Path, sorted(glob.glob(pattern, recursive=True)))
+        folders = [path for path in paths if path.is_dir() and "scores" not in path.parts]
+        if not folders:
+            raise UserError(
+                f"No run folder matches {pattern}. Give run=<runs_dir>/<study>/<pooler>-<attn>/seed<n>, or train first."
+            )
+        for folder in folders:
+            try:
+                runs.append((folder, _manifest(folder)))
+            except UserError as error:
+                refused.append(str(error))
     if not runs:
-        several = f"None of {len(refused)} folders is a finished run; the first: " * (len(refused) > 1)
-        raise UserError(f"{several}{refused[0]}")
+        raise UserError(refused[0] if refused else "run= names no folder. Give run=<run folder>.")
     for line in refused:
         print(f"skipped: {line}", file=sys.stderr)
-    return runs
-
-
-def _match(pattern: str) -> list[Path]:
-    paths = [Path(pattern)] if Path(pattern).is_dir() else map(Path, sorted(glob.glob(pattern, recursive=True)))
-    folders = [p for p in paths if p.is_dir() and "scores" not in p.parts]
-    if not folders:
-        raise UserError(
-            f"No run folder matches {pattern}. Give run=<runs_dir>/<study>/<pooler>-<attn>/seed<n>, or train first."
-        )
-    return folders
+    return list(dict(runs).items())
 
 
 def _manifest(folder: Path) -> Config:

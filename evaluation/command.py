@@ -45,8 +45,6 @@ def check(cfg: Config) -> list[str]:
     """Refuse numbers and words that are not allowed, before anything is imported or read; return the readings."""
     check_groups(cfg, ("model", "attn", "pooler", "template"))
     check_study(cfg)
-    if isinstance(cfg["instructions"], str):
-        read_instructions(cfg["instructions"])  # it names the nearest
     check_limits(cfg, LIMITS, WORDS)
     check_prefixes(cfg)
     idle = [key for key in OF_OURS if cfg["foreign"] and cfg[key]]
@@ -80,7 +78,6 @@ def run(cfg: Config) -> list[Outcome]:
     readings = check(cfg)
     if cfg["instructions"] is not None:
         cfg["evaluation"]["instructions"] = cfg["instructions"]
-    read_instructions(cfg["evaluation"]["instructions"])
     encoders = [] if cfg["foreign"] else candidates(cfg)  # what is wrong shows before anything slow is imported
     encoders = read_by(encoders, readings) if readings else encoders
     import torch

@@ -26,17 +26,20 @@ ALL = slice(None)
 
 
 class Encoder(Protocol):
-    """The part of `encoders.text_encoder.TextEncoder` that evaluation uses."""
+    """The part of `encoders.text_encoder.TextEncoder` that evaluation uses.
 
-    fingerprint: str  # sha256 of weights and settings: same fingerprint, same vectors
-    settings: dict[str, Any]  # number format, kernel and device, for the record
+    fingerprint: sha256 of weights and settings: same fingerprint, same vectors. settings: number format, kernel and
+    device, for the record. max_length: tokens after which texts are cut. meter: counters texts, tokens and seconds.
+    """
+
+    fingerprint: str
+    settings: dict[str, Any]
+    meter: Any
 
     @property
     def embedding_dim(self) -> int: ...  # E
     @property
-    def max_length(self) -> int: ...  # tokens; longer texts are cut
-    @property
-    def meter(self) -> Any: ...  # counters of its work: texts, tokens, seconds
+    def max_length(self) -> int: ...
 
     def parts(self, texts: Sequence[str], instruction: str = "") -> Iterator[tuple[list[int], np.ndarray]]:
         """Yield (indices of `texts`, their [n, E] float32) until all are done; `texts` are distinct."""
@@ -68,15 +71,12 @@ class EmbeddingStore:
         self.folder, self.width = folder, width
         self._places: dict[bytes, tuple[Path, int]] = {}  # key -> file, row
         for path in sorted(folder.glob("*.keys")):
-            self._take_up(path)
+            keys = path.read_bytes()
+            for row in range(len(keys) // KEY_BYTES):
+                self._places[keys[row * KEY_BYTES : (row + 1) * KEY_BYTES]] = path.with_suffix(".vectors"), row
         self._own = folder / f"{time.time_ns():x}-{os.getpid()}.vectors"
         self._files: tuple[IO[bytes], IO[bytes]] | None = None
         self._rows, self._waiting, self._since = 0, list[bytes](), 0.0
-
-    def _take_up(self, path: Path) -> None:
-        keys, vectors = path.read_bytes(), path.with_suffix(".vectors")
-        for row in range(len(keys) // KEY_BYTES):
-            self._places[keys[row * KEY_BYTES : (row + 1) * KEY_BYTES]] = vectors, row
 
     def lacking(self, keys: Sequence[bytes]) -> list[int]:
         """Return the places in `keys` of those that are not here."""

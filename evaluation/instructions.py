@@ -10,7 +10,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from cli.compose import CONF
-from cli.errors import UserError, nearest, reading
+from cli.errors import reading
 from encoders.templates import SIDES
 from records.fingerprint import of_value
 
@@ -22,8 +22,9 @@ Table = dict[str, Any]  # conf/instructions.yaml: {"tasks": {name: Sides}, "type
 @dataclass(frozen=True)
 class Instructions:
     """`mode` none: no instruction anywhere. table: the task's entry, else its type's, else the default one.
-    mteb: the prompt that the task carries, else mteb's own sentence for its type; documents get one only where the
-    task names one."""
+
+    mteb: the prompt that the task carries, else mteb's sentence for its type; documents: only where the task has one.
+    """
 
     mode: str = "none"
     table: Table | None = None
@@ -52,9 +53,7 @@ class Instructions:
 
 
 def read_instructions(mode: str, path: Path = CONF / "instructions.yaml") -> Instructions:
-    """Return the instructions for `mode`. Raises `UserError` for an unknown mode or a malformed table."""
-    if mode not in MODES:
-        raise UserError(f"There is no instructions={mode}. {nearest(str(mode), MODES)}")
+    """Return the instructions for `mode`, one of `MODES`. Raises `UserError` for a malformed table."""
     if mode != "table":
         return Instructions(mode)
     with reading(path, "It has the keys default, types and tasks; an entry is a sentence, or has query and document."):

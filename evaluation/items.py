@@ -24,13 +24,10 @@ def write_items(folder: Path, task: Any) -> None:
     {"task", "type", "dataset_revision", "splits": {split: {subset: entry}}}; an entry has the `statistic`, its `kind`
     and, one a item in the order of `ids`:
 
-    * kind "mean", `values`: a query's nDCG or MAP (retrieval, reranking), the share of mteb's draws of shots with
-      which a text is classified rightly, or the correlation of a text's summaries with their grades (summarization);
-      their mean is the score;
+    * kind "mean", `values`: of a query (nDCG, MAP), of a text (the share of mteb's draws of shots with which it is
+      classified rightly, or the correlation of its summaries with their grades); their mean is the score;
     * kind "spearman" or "average_precision", `predicted` (cosine similarity) and `truth` (grade, label) of each pair:
       the score is no mean of items. For max_ap it is the average precision of the cosine, cosine_ap.
-
-    Nothing is written where the task has no items of these kinds, or mteb saved no predictions.
     """
     path = folder / task.prediction_file_name
     make = _maker(task)

@@ -76,9 +76,6 @@ class ReadingCandidate(Candidate):
         """See `Candidate`."""
         return self.of.checkpoint
 
-    def fingerprint(self) -> None:
-        """See `Candidate`."""
-
     def embeddings(self, cache_dir: Path | None) -> Embeddings:
         """Return this reading's vectors; the checkpoint is loaded with the first of its readings."""
         config = self.of.manifest["config"]

@@ -85,10 +85,8 @@ def score(
             (scoring.folder / f"{name}.json").unlink(missing_ok=True)
         outcome.computed += scoring.make(task)
         outcome.scores[name] = task.metadata.type, score_of(scoring.folder, task)
-    counted = scoring.record["overlap"]
-    outcome.overlap = {
-        task.metadata.name: counted[task.metadata.name] for task in every if task.metadata.name in counted
-    }
+    names = {task.metadata.name for task in every}
+    outcome.overlap = {name: counts for name, counts in scoring.record["overlap"].items() if name in names}
     outcome.unmeasured = scoring.lacking
     results.describe_tasks(candidate.results, tasks)
     outcome.seconds = time.perf_counter() - started
@@ -118,9 +116,8 @@ class Scoring:
         self.counter = OverlapCount(files) if files else None
         self.adapter = MtebEncoder(embeddings, meta, instructions, on_texts, template)
         self.adapter.seen = self.counter.see if self.counter else None
-        self.predictions = (
-            candidate.results / "predictions" / meta.model_name_as_path() / revision if options.predictions else None
-        )
+        place = candidate.results / "predictions" / meta.model_name_as_path() / revision
+        self.predictions = place if options.predictions else None
         before = results.written_record(self.folder)
         self.record: dict[str, Any] = {
             "fingerprint": embeddings.fingerprint,

@@ -1,6 +1,6 @@
 """STS and Summarization of one package: a summary and a body, graded by how near their docstrings stand.
 
-Nobody judged a pair: the grade is structure alone (docs/decisions/docs-tasks.md).
+Nobody judged a pair: the grade is structure alone.
 """
 
 import hashlib

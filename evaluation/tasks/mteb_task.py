@@ -45,8 +45,7 @@ def _base(kind: str) -> type:
 @cache
 def listed() -> Any:
     """Return a Dataset whose `data["label"]` is a list, not a view that fetches row by row whenever it is read.
-    mteb gives the column of true labels to a dozen functions of scikit-learn for each experiment, and each of them
-    reads it several times: most of the time of a classification task outside the encoder. The values are the same."""
+    mteb gives the labels to a dozen functions of scikit-learn in each experiment; each reads them several times."""
     from datasets import Dataset  # takes a second to import
 
     class Listed(Dataset):
