@@ -120,15 +120,11 @@ def _refuse_words(name: str, overrides: Sequence[str]) -> None:
 
 
 def plain(cfg: DictConfig) -> dict:
-    """Return the resolved config as plain dictionaries and lists. Raises `UserError` where a key that others are
-    computed from has no keys left."""
+    """Return the resolved config as plain dictionaries and lists. Raises `UserError` where a key cannot be computed."""
     try:
         return OmegaConf.to_container(cfg, resolve=True, throw_on_missing=False)  # type: ignore[return-value]
     except InterpolationResolutionError as error:
-        lost = re.search(r"trying to access ([\w.]+)\.\w+: node `([\w.]+)` is not a container", str(error))
-        if lost is None:
-            raise UserError(f"The configuration cannot be composed: {_first_line(error)}") from error
-        raise UserError(f"{lost[2]} has keys of its own, from which others are computed. Give these.") from error
+        raise UserError(f"The configuration cannot be composed: {_first_line(error)}") from error
 
 
 def flat(value: object, prefix: str = "") -> dict[str, object]:

@@ -4,13 +4,12 @@ import errno
 import json
 import os
 import re
-import select
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import NoReturn
 
 UNREAD = 141  # what a shell says of a program that SIGPIPE ended
 INTERRUPTED = 130  # and of one that Ctrl-C ended
@@ -118,33 +117,5 @@ def guard(main: Callable[[], None]) -> None:
         print("Interrupted; the same command goes on from what is on disk.", file=sys.stderr, flush=True)
         raise SystemExit(INTERRUPTED) from None
     except BrokenPipeError:
-        leave_if_unread()
-        raise
-    finally:
-        _drop_unread()
-
-
-def leave_if_unread() -> None:
-    """Leave the program in silence where the reader of its output has gone; other broken pipes are none of this."""
-    if _drop_unread():
-        raise SystemExit(UNREAD)
-
-
-def _drop_unread() -> bool:
-    """Send what no one reads to nowhere, or the interpreter complains while it closes; whether there is any."""
-    unread = [stream for stream in (sys.stdout, sys.stderr) if _is_unread(stream)]
-    for stream in unread:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
-    return bool(unread)
-
-
-def _is_unread(stream: TextIO) -> bool:
-    """Return whether `stream` is a pipe whose other end is closed; the system says so without a byte being written."""
-    try:
-        pipe = select.poll()
-        pipe.register(stream.fileno(), select.POLLOUT)
-        return any(event & select.POLLERR for _, event in pipe.poll(0))
-    except (AttributeError, OSError, ValueError):  # Windows has no poll; a stream that is no file has no number
-        return False
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains while it closes
+        raise SystemExit(UNREAD) from None

@@ -109,12 +109,13 @@ def check_limits(config: Any, limits: Mapping[str, Limit], words: Mapping[str, C
         name = of_source(key)
         limit = Limit(0) if name == "data.validation" and name != key else limits.get(name)
         if name in words:
-            must = "" if _is_among(value, words[name]) else _one_of(words[name])
+            known = words[name]
+            must = f"{'a list of any' if isinstance(known, set) else 'one'} of {', '.join(map(shown, known))}"
+            must = "" if _is_among(value, known) else KINDS[bool] if known is SWITCH else must
         elif limit:
             must = "" if limit.allows(value) else str(limit)
         else:
-            own = value == {} or name in OWN_CHECK or name.startswith(FREE)
-            must = "" if own else _of_another_kind(name, value)
+            must = _of_another_kind(name, value)
         if must:
             raise UserError(f"{key}={shown(value)} must be {must}.")
 
@@ -131,20 +132,16 @@ def _is_among(value: Any, known: Collection[Any]) -> bool:
     return any(type(value) is type(word) and value == word for word in known)
 
 
-def _one_of(known: Collection[Any]) -> str:
-    if known is SWITCH:
-        return KINDS[bool]
-    return f"{'a list of any' if isinstance(known, set) else 'one'} of {', '.join(map(shown, known))}"
-
-
 def _of_another_kind(key: str, value: Any) -> str:
     """Return what a value must be, "" where it is of a kind that conf/ gives its key."""
     kinds = _kinds()
-    holder = next((other for other in kinds if key.startswith(f"{other}.") and dict not in kinds[other]), "")
+    if value == {} or key in OWN_CHECK or key.startswith(FREE) or (value is None and key in groups()):
+        return ""
     below = next((other for other in kinds if other.startswith(f"{key}.")), "")
+    holder = next((other for other in kinds if key.startswith(f"{other}.") and dict not in kinds[other]), "")
     if holder:
         return f"left out: {holder} is one value"
-    if below and key not in kinds and not (value is None and key in groups()):
+    if below and key not in kinds:
         return f"left out: it has keys of its own, such as {below}"
     allowed = kinds.get(key, {_kind(value)})
     if allowed == {NULL}:  # numbers that may be null have a limit
@@ -159,13 +156,13 @@ def _kinds() -> dict[str, set[type]]:
     for group in {*groups()} - OF_OTHERS:
         stated += [(f"{group}.{key}", value) for of in options(group).values() for key, value in flat(of).items()]
     kinds: dict[str, set[type]] = {}
-    computed = [(key, value) for key, value in stated if isinstance(value, str) and value.startswith("${")]
     for key, value in stated:
-        if (key, value) not in computed and value != "???":
+        if not str(value).startswith(("${", "???")):
             kinds.setdefault(of_source(key), set()).add(_kind(value))
-    for key, value in computed:
-        if value[2:-1] in kinds:
-            kinds.setdefault(key, set()).update(kinds[value[2:-1]])
+    for key, value in stated:
+        of = kinds.get(str(value)[2:-1])
+        if of and str(value).startswith("${"):
+            kinds.setdefault(key, set()).update(of)
     return kinds
 
 
@@ -196,16 +193,12 @@ def check_study(config: Any) -> None:
 
 
 def check_dims(key: str, dims: Any) -> None:
-    """Refuse what is no list of rising whole numbers of at least 2. Raises `UserError`."""
+    """Refuse what is neither null nor a list of rising whole numbers of at least 2. Raises `UserError`."""
+    if dims is None:
+        return
     whole = isinstance(dims, list) and dims and all(isinstance(d, int) and not isinstance(d, bool) for d in dims)
     if not whole or dims != sorted(set(dims)) or dims[0] < 2:
         raise UserError(f"{key}={dims} must be rising whole numbers of at least 2, such as [64,128,256].")
-
-
-def check_prefixes(config: Any) -> None:
-    """Refuse an `evaluation.dims` that `check_dims` refuses. Raises `UserError`."""
-    if config["evaluation"]["dims"] is not None:
-        check_dims("evaluation.dims", config["evaluation"]["dims"])
 
 
 def fit_width(key: str, dims: Sequence[int] | None, width: int) -> None:

@@ -91,14 +91,10 @@ def _matches(name: str, glob: Glob) -> bool:
 
 
 def late(words: Sequence[str]) -> list[str]:
-    """Return the words of a sweep, each plain `pooler.<key>=<value>` as `choice(<value>)`.
+    """Return the words of a sweep, each plain `pooler.<key>=<value>` as `choice(<value>)`, which waits for the job.
 
     Hydra first composes a sweep without the words that are swept: for `-m design=model4,model5 pooler.mlp=false` that
-    is the default pooler, which has no `mlp`. A sweep over one value waits for the job, as the design does.
+    is the default pooler, which has no `mlp`.
     """
-    return [_late(word) if word.startswith("pooler.") and len(_values(word)) == 1 else word for word in words]
-
-
-def _late(word: str) -> str:
-    key, _, value = word.partition("=")
-    return word if value.startswith("choice(") else f"{key}=choice({value})"
+    plain = [word.startswith("pooler.") and len(_values(word)) == 1 for word in words]
+    return [f"{word.replace('=', '=choice(', 1)})" if one else word for one, word in zip(plain, words, strict=True)]

@@ -11,13 +11,13 @@ from cli.limits import (
     ENCODER_WORDS,
     SWITCH,
     Limit,
+    check_dims,
     check_groups,
     check_limits,
-    check_prefixes,
     check_study,
     real,
 )
-from cli.quiet import quiet
+from cli.quiet import quieten
 from evaluation.candidates import Candidate, Config, candidates, configured
 from evaluation.instructions import MODES, read_instructions
 from evaluation.overlap import overlap_notes
@@ -46,7 +46,7 @@ def check(cfg: Config) -> list[str]:
     check_groups(cfg, ("model", "attn", "pooler", "template"))
     check_study(cfg)
     check_limits(cfg, LIMITS, WORDS)
-    check_prefixes(cfg)
+    check_dims("evaluation.dims", cfg["evaluation"]["dims"])
     idle = [key for key in OF_OURS if cfg["foreign"] and cfg[key]]
     if idle:
         raise UserError(f"foreign= does not go with {idle[0]}=. Leave one of them out.")
@@ -84,11 +84,11 @@ def run(cfg: Config) -> list[Outcome]:
 
     from evaluation.tasks.chosen import task_set
 
+    quieten()
     check_encoder(cfg)
     if cfg["threads"] is not None:
         torch.set_num_threads(cfg["threads"])
-    with quiet():
-        tasks = task_set(cfg).tasks
+    tasks = task_set(cfg).tasks
     if cfg["foreign"]:
         from evaluation.foreign import score_foreign
 

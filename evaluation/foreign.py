@@ -9,7 +9,6 @@ from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb.models.sentence_transformer_wrapper import SentenceTransformerEncoderWrapper
 
 from cli.errors import UserError, reading
-from cli.quiet import quiet
 from encoders.precision import best_device
 from evaluation import results
 from evaluation.candidates import Config
@@ -47,7 +46,7 @@ class ForeignEncoder(SentenceTransformerEncoderWrapper):
 
     def __init__(self, name: str, trusted: bool, accelerator: str) -> None:
         remedy = "Give a hub name or a folder; code in it runs with model.trust_remote_code=true alone."
-        with reading(f"foreign={name}", remedy), quiet():
+        with reading(f"foreign={name}", remedy):
             super().__init__(name, device=str(best_device(accelerator)), trust_remote_code=trusted)
         of = self.model
         settings = [repr(of), of.prompts, of.default_prompt_name, of.max_seq_length, of.similarity_fn_name]

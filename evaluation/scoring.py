@@ -68,10 +68,7 @@ def score(
     `UserError` for NaN embeddings or scores, and for a data set that cannot be fetched; what was finished until then
     stays.
     """
-    from cli.quiet import quiet
-
-    with quiet():
-        embeddings = candidate.embeddings(options.cache_dir)
+    embeddings = candidate.embeddings(options.cache_dir)
     embeddings.whose = f"{candidate.title} ({candidate.folder or 'untrained'})"
     every = [part for task in tasks for part in [*results.parts(task), task]]
     scoring = Scoring(candidate, options, embeddings, every, on_texts)
@@ -164,27 +161,25 @@ def evaluate_task(adapter: Any, task: Any, folder: Path, predictions: Path | Non
     """Have mteb score the task. predictions: folder of the model's predictions and items, one file per task."""
     import mteb
 
-    from cli.quiet import quiet
     from evaluation.items import write_items
     from evaluation.mteb_encoder import ENCODE_KWARGS, SharedCache
 
     reseed(task)
     try:
-        with quiet():
-            if predictions:
-                task.load_data()  # before mteb, which would put it away again: the items need the truth
-            mteb.evaluate(
-                adapter,
-                task,
-                cache=SharedCache(folder),
-                overwrite_strategy="only-missing",
-                encode_kwargs=ENCODE_KWARGS,
-                prediction_folder=predictions,
-                show_progress_bar=False,
-                co2_tracker=False,
-            )
-            if predictions:
-                write_items(predictions, task)
+        if predictions:
+            task.load_data()  # before mteb, which would put it away again: the items need the truth
+        mteb.evaluate(
+            adapter,
+            task,
+            cache=SharedCache(folder),
+            overwrite_strategy="only-missing",
+            encode_kwargs=ENCODE_KWARGS,
+            prediction_folder=predictions,
+            show_progress_bar=False,
+            co2_tracker=False,
+        )
+        if predictions:
+            write_items(predictions, task)
     except Exception as error:
         raise _explained(error, task) from error
     finally:

@@ -18,8 +18,10 @@ def main(arguments: Sequence[str] = ()) -> None:
         return
     os.environ.setdefault("TQDM_DISABLE", "1")
     cfg = plain(composed("representation", evaluate_words(arguments)))
+    from cli.quiet import quieten
     from representation.command import run
 
+    quieten()
     run(cfg)
 
 

@@ -13,7 +13,7 @@ from analysis.drawings.drawing import drawn
 from analysis.questions.question import Answer
 from cli.compose import own_keys
 from cli.errors import UserError, nearest
-from cli.limits import ENCODER, Limit, check_groups, check_limits, check_prefixes
+from cli.limits import ENCODER, Limit, check_dims, check_groups, check_limits
 from evaluation.command import LIMITS as SCORING
 from evaluation.command import WORDS as SCORING_WORDS
 from representation.encoders_studied import read_encoders
@@ -67,5 +67,5 @@ def check(cfg: Config) -> dict[str, ModuleType]:
     limits = {key: limit for question in chosen.values() for key, limit in getattr(question, "LIMITS", {}).items()}
     words = {key: choices for question in chosen.values() for key, choices in getattr(question, "WORDS", {}).items()}
     check_limits(cfg, LIMITS | SCORING | limits, SCORING_WORDS | words)
-    check_prefixes(cfg)
+    check_dims("evaluation.dims", cfg["evaluation"]["dims"])
     return chosen

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
-from cli.quiet import quiet
 from encoders.templates import DEFAULT
 from encoders.text_encoder import TextEncoder
 from evaluation.candidates import Candidate, candidates
@@ -64,8 +63,7 @@ class Studied:
         key = of_value([str(self.candidate.folder), self.config])
         if key not in _loaded:
             _loaded.clear()
-            with quiet():
-                _loaded[key] = self.candidate.load()
+            _loaded[key] = self.candidate.load()
         encoder: TextEncoder = _loaded[key]
         return encoder
 

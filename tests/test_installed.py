@@ -19,9 +19,9 @@ from contextlib import redirect_stdout
 from cli import programs
 
 for program, words in json.loads(sys.argv[1]).items():
-    sys.argv[1:] = words
+    sys.argv[:] = [program, *words]
     with redirect_stdout(io.StringIO()) as text:
-        getattr(programs, program)()
+        programs.main()
     print(json.dumps(text.getvalue()))
 """
 SHOWN = {

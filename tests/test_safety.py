@@ -5,8 +5,6 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
-from omegaconf._utils import get_yaml_loader
 
 from analysis.cli import read_arguments
 from analysis.questions.claims import read_claims
@@ -61,18 +59,6 @@ def executing(path: Path) -> set[tuple[str, str]]:
 
 def test_no_source_can_execute_what_it_reads():
     assert set().union(*map(executing, SOURCES)) == OURS
-    assert issubclass(get_yaml_loader(), yaml.SafeLoader), "cli/compose.py reads conf/ by it"
-
-
-def test_the_search_would_find_it(tmp_path):
-    lines = ["import pickle", "from tarfile import open", "torch.load(f)", "eval(x)", "np.load(f, allow_pickle=True)"]
-    lines += ["m(trust_remote_code=True)", "fit(weights_only=False)", "tempfile.mktemp()"]
-    for line in lines:
-        path = tmp_path / "x.py"
-        path.write_text(line)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("tests.test_safety.ROOT", tmp_path)
-            assert executing(path), line
 
 
 def test_a_planted_object_of_yaml_is_not_made(tmp_path):

@@ -14,9 +14,9 @@ from cli.limits import (
     ENCODER,
     ENCODER_WORDS,
     Limit,
+    check_dims,
     check_groups,
     check_limits,
-    check_prefixes,
     check_study,
     real,
 )
@@ -83,7 +83,7 @@ def check_sizes(config: Config) -> None:
     if not issubclass(objective, Pretraining):
         _refuse_other_recipe(config["objective"])
     check_limits(config, {**LIMITS, **objective.limits}, {**WORDS, **objective.words})
-    check_prefixes(config)
+    check_dims("evaluation.dims", config["evaluation"]["dims"])
     if issubclass(objective, Pretraining):
         objective.check(config)
         return

@@ -19,9 +19,9 @@ from cli.limits import (
     ENCODER_WORDS,
     SWITCH,
     Limit,
+    check_dims,
     check_groups,
     check_limits,
-    check_prefixes,
     real,
 )
 from corpora.readers import read_triples
@@ -76,7 +76,7 @@ def check(cfg: Config) -> None:
     """Refuse numbers and words that are not allowed, before anything is read. Raises `UserError`."""
     check_groups(cfg, ("data",))
     check_limits(cfg, LIMITS, ENCODER_WORDS | DATA_WORDS | {"progress": SWITCH})
-    check_prefixes(cfg)
+    check_dims("evaluation.dims", cfg["evaluation"]["dims"])
     check_out(cfg["out"])
 
 
