@@ -22,7 +22,6 @@ from evaluation.candidates import Candidate, Config, candidates, configured
 from evaluation.instructions import MODES, read_instructions
 from evaluation.overlap import overlap_notes
 from evaluation.readings import check_readings, read_by, share_starts
-from evaluation.report import score_table
 from evaluation.scoring import Options, Outcome, score
 
 LIMITS = ENCODER | {
@@ -135,6 +134,22 @@ def _score_all(encoders: list[Candidate], tasks: list[Any], cfg: Config) -> list
             outcomes[i] = score(encoders[i], tasks, options, on_task, on_texts)
             print(outcomes[i].cost, flush=True)
     return [outcomes[i] for i in range(len(encoders))]
+
+
+def score_table(outcomes: Sequence[Outcome]) -> str:
+    """Return the mean main score by type, each task counting once, and the mean over types."""
+    import pandas as pd
+
+    from evaluation.tasks.task_data import TYPES
+
+    rows = [(number, kind, value) for number, o in enumerate(outcomes) for kind, value in o.scores.values()]
+    scores = pd.DataFrame(rows, columns=["outcome", "type", "score"])
+    means = scores.pivot_table("score", "outcome", "type")
+    kinds = [*(kind for kind in TYPES if kind in means), *sorted(set(means) - set(TYPES))]
+    counts = scores["type"].value_counts() // len(outcomes)
+    table = means[kinds].assign(**{"mean of types": means.mean(axis=1)})
+    table = table.set_axis([o.title for o in outcomes]).rename(columns={k: f"{k} ({counts[k]})" for k in kinds})
+    return table.rename_axis(columns="mean main score").to_string(float_format="%.4f")
 
 
 def _uninstructed(encoders: Sequence[Candidate]) -> Iterator[str]:

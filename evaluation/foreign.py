@@ -1,6 +1,5 @@
 """`foreign=`: a model of sentence-transformers scored as it stands, a row beside ours that no manifest controls."""
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ def score_foreign(cfg: Config, tasks: list[Any]) -> Outcome:
     adapter = ForeignEncoder(cfg["foreign"], cfg["model"]["trust_remote_code"], cfg["accelerator"])
     place, meta = Path(cfg["results"] or Path(cfg["runs_dir"]) / cfg["study"] / "scores"), adapter.mteb_model_meta
     folder = place / "results" / meta.model_name_as_path() / str(meta.revision)
-    outcome, started = Outcome(f"{meta.name} (no manifest)", folder), time.perf_counter()
+    outcome = Outcome(f"{meta.name} (no manifest)", folder)
     for task in tasks:
         for part in [*results.parts(task), task]:
             if not results.finished(folder, part):
@@ -34,7 +33,6 @@ def score_foreign(cfg: Config, tasks: list[Any]) -> Outcome:
                 outcome.computed += part is task
         outcome.scores[task.metadata.name] = task.metadata.type, score_of(folder, task)
     results.describe_tasks(place, tasks)
-    outcome.seconds = time.perf_counter() - started
     return outcome
 
 

@@ -6,9 +6,8 @@ from scipy.stats import spearmanr
 
 from corpora.docstrings import read_docstrings
 from evaluation.scoring import Options, score
-from evaluation.tasks.docs import package_tasks
+from evaluation.tasks.docs import graded, package_tasks
 from evaluation.tasks.docs_documents import Document, Sizes, select
-from evaluation.tasks.docs_graded import graded
 from evaluation.tasks.mteb_task import mteb_task
 from evaluation.tasks.task_data import TYPES
 

@@ -10,9 +10,8 @@ from cli.compose import composed
 from corpora.docstrings import read_docstrings
 from corpora.near_copies import distinct
 from evaluation.tasks import docs
-from evaluation.tasks.docs import cached, package_tasks
+from evaluation.tasks.docs import cached, package_tasks, shortened, similarity, summarization
 from evaluation.tasks.docs_documents import Sizes, cut, select
-from evaluation.tasks.docs_graded import shortened, similarity, summarization
 from evaluation.tasks.mteb_task import listed
 from evaluation.tasks.task_data import TaskData, texts_of_task
 

@@ -12,7 +12,7 @@ from analysis.scores.mteb_results import read_results
 from analysis.settings import Settings
 from cli.errors import UserError
 from evaluation import scoring
-from evaluation.report import score_table
+from evaluation.command import score_table
 from evaluation.results import MANIFEST, written_record
 from evaluation.scoring import Options, Outcome, score
 from evaluation.tasks.folder import folder_tasks
