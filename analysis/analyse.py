@@ -56,12 +56,8 @@ def analyse(settings: Settings) -> Result:
     scores = load(settings)
     chosen = choose(scores, settings)
     references = twins_of(chosen, scores.designs)
-    read = rows_of(scores.frame, list(scores.designs), settings)
-    whole = complete(
-        read[read["design"].isin([*chosen, *references.values()])],
-        chosen,
-        policy_for(settings.missing, (scores.designs[label] for label in chosen)),
-    )
+    policy = policy_for(settings.missing, (scores.designs[label] for label in chosen))
+    whole = complete(rows_of(scores.frame, [*chosen, *references.values()], settings), chosen, policy)
     control = choose_control(scores.designs, chosen, settings.against, whole.designs)
     settings, designs = replace(settings, against=control), {label: scores.designs[label] for label in whole.designs}
     twins = {references[design]: scores.designs[references[design]] for design in designs if design in references}

@@ -41,7 +41,7 @@ def write_files(result: Result, folder: Path) -> list[Path]:
     texts |= {f"{grid.name.replace('-', '_')}.tex": latex_grid(grid) for grid in result.grids()}
     tables = {name: table for answer in result.answers for name, table in answer.frames.items()}
     shown = {**result.material.designs, **result.material.references}
-    scores = scores_for_file(result.material.whole_frame, result.material.settings.scores)
+    scores = scores_for_file(result.material.whole_frame)
     tables["scores"] = with_factors(scores, shown)
     texts |= {f"{name}.csv": csv_text(result.material.of_own_names(table)) for name, table in tables.items()}
     texts["result.json"] = ""

@@ -19,10 +19,7 @@ REMEDY = "Score the task again, or leave the items out: items=none."
 
 @dataclass
 class Items:
-    """The items of one task (and subset). `values`: (design, seed) -> [n] scores or predictions, in order of `ids`.
-
-    `features`: name -> [n], nan where an item has none.
-    """
+    """The items of one task (and subset). `values`: (design, seed) -> [n] scores or predictions, in order of `ids`."""
 
     task: str
     type: str
@@ -32,7 +29,6 @@ class Items:
     ids: list[str]
     truth: Floats  # [n]; empty for kind "mean"
     source: Path
-    features: dict[str, Floats] = field(default_factory=dict)
     values: dict[tuple[str, str], Floats] = field(default_factory=dict)
 
     def seeds_of(self, designs: Sequence[str]) -> list[str]:
@@ -88,9 +84,8 @@ def _items(entry: dict[str, Any], task: str, kind: str, subset: str, path: Path)
     if entry["kind"] not in KINDS:
         raise ValueError(f"there is no kind {entry['kind']!r}")
     truth = np.zeros(0) if entry["kind"] == "mean" else _numbers(entry, "truth")
-    features = {name: np.array(values, dtype=np.float64) for name, values in entry.get("features", {}).items()}
     names = str(entry["statistic"]), entry["kind"], list(map(str, entry["ids"]))
-    return Items(task, kind, subset, *names, truth, path, features)
+    return Items(task, kind, subset, *names, truth, path)
 
 
 def _numbers(entry: dict[str, Any], *keys: str) -> Floats:
@@ -102,8 +97,7 @@ def _numbers(entry: dict[str, Any], *keys: str) -> Floats:
 
 
 def _check_same(one: Items, other: Items) -> None:
-    alike = one.ids == other.ids and one.statistic == other.statistic and np.array_equal(one.truth, other.truth)
-    if not (alike and pd.DataFrame(one.features).equals(pd.DataFrame(other.features))):
+    if one.ids != other.ids or one.statistic != other.statistic or not np.array_equal(one.truth, other.truth):
         raise UserError(
             f"The items of {one.task} differ between {one.source} and {other.source}, so they cannot be paired."
             " Score both on the same data, or leave the items out with items=none."

@@ -1,7 +1,6 @@
 """All sources that `scores=` names -> one long table."""
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from analysis.names import listed, suggest
@@ -40,23 +39,9 @@ def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: 
         return read_results(path, settings, benchmark)
     beside = path.parent / "tasks.json"
     types = read_types(beside) if beside.is_file() else {}
-    return _of_words(read_csv(path, types | own_types, settings.factors), settings).changed(types=types)
-
-
-def _of_words(source: Source, settings: Settings) -> Source:
-    """Return the scores of a csv that are of `split=` and `subsets=`, by its columns of that name."""
-    frame = source.frame
-    for key, globs in (("split", [settings.split] if settings.split else []), ("subsets", settings.subsets)):
-        if globs and not source.frame[key].any():
-            mend = f"Leave it out, or write a column {key} into the csv."
-            raise UserError(f"{key}= has no effect, for {source.path.name} names no {key}. {mend}")
-        if globs:
-            fits = [all(any(fnmatchcase(n, g) for g in globs) for n in names.split(";")) for names in frame[key]]
-            frame = frame[fits]
-    if frame.empty:
-        have = "; ".join(f"{key} {listed(source.frame[key].unique(), 8)}" for key in ("split", "subsets"))
-        raise UserError(f"{source.path}: no score is of split= and subsets=. It has {have}. Change that.")
-    return source.changed(frame=frame)
+    if settings.split or settings.subsets or settings.revision:
+        raise UserError(f"split=, subsets= and revision= choose among files of mteb. Leave them out, or {path} apart.")
+    return read_csv(path, types | own_types, settings.factors).changed(types=types)
 
 
 def _within(source: Source, benchmark: Benchmark) -> Source:

@@ -10,7 +10,6 @@ from analysis.manifests.designs import Design
 from analysis.scores.labels import labelled, usual_note
 from analysis.scores.source import Source
 from analysis.scores.task_types import type_of
-from analysis.settings import public_path
 from cli.errors import UserError
 
 COLUMNS = ["design", "model", "seed", "task", "type", "score", "split", "subsets", "source"]  # of a file of scores
@@ -114,16 +113,11 @@ def with_factors(frame: pd.DataFrame, designs: Mapping[str, Design]) -> pd.DataF
     return frame.assign(**columns)
 
 
-def scores_for_file(frame: pd.DataFrame, scores: Sequence[Path]) -> pd.DataFrame:
-    """Return the long table with the number of subsets in place of names that would fill a page, and with sources
-    named by the public paths of `scores`, below which they lie."""
-    public = {str(path): public_path(path) for path in scores if path.is_absolute()}
-
-    def named(source: str) -> str:
-        whole = next((path for path in public if source.startswith(path)), "")
-        return public[whole] + source.removeprefix(whole) if whole else source
-
-    return frame[COLUMNS].assign(subsets=frame["subsets"].map(counted), source=frame["source"].map(named))
+def scores_for_file(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the long table with the number of subsets in place of names that would fill a page, and with sources by
+    their paths from the working folder, so that two clones write the same."""
+    sources = frame["source"].str.removeprefix(f"{Path.cwd()}/")
+    return frame[COLUMNS].assign(subsets=frame["subsets"].map(counted), source=sources)
 
 
 def counted(subsets: str) -> str:

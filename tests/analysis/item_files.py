@@ -3,7 +3,7 @@
 import json
 
 
-def item_files(study, values, statistic="ndcg_at_10", truth=None, *, task="Retrieval0", seed=0, features=None):
+def item_files(study, values, statistic="ndcg_at_10", truth=None, *, task="Retrieval0", seed=0):
     """Write the items of one task for designs -> values: scores, or predictions where there is a truth."""
     for design, own in values.items():
         (folder,) = study.root.glob(f"results/s__{design}/seed{seed}@*")
@@ -12,6 +12,5 @@ def item_files(study, values, statistic="ndcg_at_10", truth=None, *, task="Retri
         entry = {"statistic": statistic, "ids": [f"q{k}" for k in range(len(own))]}
         entry |= {"kind": "mean", "values": list(own)} if truth is None else {}
         entry |= {} if truth is None else {"kind": "spearman", "predicted": list(own), "truth": list(truth)}
-        entry |= {"features": features} if features else {}
         about = {"task": task, "splits": {"test": {"default": entry}}}
         (place / f"{task}_items.json").write_text(json.dumps(about))
