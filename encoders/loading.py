@@ -127,8 +127,8 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> Text
         _load_trained(encoder, cfg, run, precision)
     if encoder.pooler.lacks_statistics:
         raise UserError(
-            "pooler.standardise=corpus needs statistics. Make them with python -m training.corpus_statistics "
-            "out=<file> and the same words, then give pooler.statistics=<file>."
+            "pooler.standardise=corpus needs statistics. Train with trainer.max_steps=0 and the same words, then "
+            "evaluate that run, or give pooler.statistics=<run>/head.safetensors."
         )
     encoder.eval()  # no dropout of LoRA that stays apart, whoever calls it
     store_as_computed(encoder.backbone, encoder.compute)

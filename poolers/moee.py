@@ -35,7 +35,7 @@ class MoEE(Pooler):
     "softmax", or "logits" as the published code does for OLMoE and Qwen (docs/reference_divergences.md, M2).
     hidden_tokens, routing_tokens: the "last" token's, or the "mean" over all pooled tokens.
     standardise: see `Standardise`; HS and RW apart. "hidden" alone is never standardised by batch, as in that code.
-    statistics: a head.safetensors with corpus statistics to start from (python -m training.corpus_statistics).
+    statistics: a head.safetensors with corpus statistics to start from, that of a run.
     """
 
     consumes: ClassVar[Literal["last", "layers", "routers"]] = "routers"
@@ -126,5 +126,5 @@ class MoEE(Pooler):
         except (OSError, RuntimeError, SafetensorError) as error:
             raise UserError(
                 f"pooler.statistics={file} cannot be read, or was made for another reading: "
-                f"{str(error).splitlines()[0]}. Make it again: python -m training.corpus_statistics."
+                f"{str(error).splitlines()[0]}. Make it again: train.py trainer.max_steps=0."
             ) from error

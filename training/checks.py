@@ -93,7 +93,8 @@ def check_sizes(config: Config) -> None:
     check_pooler(config["pooler"])
     refuse_blind(config["pooler"], config["attn"]["name"])
     _check_mixture(config)
-    others = config["lora"]["start"] or config["adapter"].get("experts")
+    fitted = config["pooler"].get("standardise") == "corpus"  # statistics are made without a step
+    others = config["lora"]["start"] or config["adapter"].get("experts") or fitted
     _check_trainer(config, bool(others) or objective.scored_before, objective.contrastive)
     check_start(config)
     refuse_unpadded(config["model"], reads_padding(config["pooler"]))

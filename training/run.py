@@ -14,7 +14,6 @@ from records.files import alone_in
 from records.fingerprint import of_file
 from records.run_folder import RunFolder
 from training.checks import check_sizes, refuse_changed
-from training.corpus_statistics import fit_statistics, sample
 from training.cost import check
 from training.frozen_states import fill_states
 from training.loop import LAST, fit
@@ -22,7 +21,7 @@ from training.manifest_facts import announcement, continued, opening_manifest, s
 from training.mix_order import order_of
 from training.module import StepModule
 from training.objectives.objective import Objective, Pretraining, objective_class
-from training.set_up import SetUp, save_trained, set_up
+from training.set_up import SetUp, fit_statistics, sample, save_trained, set_up
 from training.validation import SHOWN, HeldOut
 
 Config = dict[str, Any]

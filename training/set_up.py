@@ -1,6 +1,7 @@
 """Build what a run starts from, encoder with LoRA or on cached states and its tokenizer; write what it trained."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,10 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 
 from cli.errors import UserError
+from corpora.triples import Triple
 from encoders.adapter import add_adapter, save_adapter
+from encoders.attention.switch import is_unpadded
+from encoders.chunking import by_token_budget
 from encoders.encoder import Encoder
 from encoders.frozen.cached_encoder import open_states
 from encoders.identity import base_fingerprints
@@ -22,10 +26,12 @@ from encoders.layers import parts
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.precision import Precision, best_device, resolve_precision
 from encoders.text_encoder import TextEncoder
-from encoders.tokens import TextTokenizer
+from encoders.tokens import TextTokenizer, Tokens
+from poolers.moee import MoEE
 from records.files import replacing
 from records.lineage import ADAPTER, check_base, read_starts
 from records.streams import stream_seed
+from training.batches import query_side
 from training.large_batch import ChunkPlan, LargeBatch, world_size
 from training.lora_start import start_lora
 
@@ -118,6 +124,28 @@ def check_processes(devices: int, nodes: int) -> None:
             f"trainer.num_nodes={nodes} needs {devices * nodes} processes, which torchrun or SLURM start "
             f"({tasks or 'no'} SLURM tasks here)."
         )
+
+
+@torch.no_grad()
+def fit_statistics(encoder: Encoder, tokenizer: TextTokenizer, rows: Sequence[Tokens], budget: int) -> None:
+    """Set the statistics of `encoder`'s pooler to those of `rows`, encoded as it stands, without dropout."""
+    pooler, training = encoder.pooler, encoder.training
+    assert isinstance(pooler, MoEE)
+    device = next(encoder.backbone.parameters()).device
+    encoder.eval()
+    chunks = by_token_budget([len(r) for r in rows], budget, padded=not is_unpadded(encoder.backbone))
+    batches = (tokenizer.batch([rows[i] for i in chunk]).to(device) for chunk in chunks)
+    pooler.fit([pooler.parts(encoder.states(batch)) for batch in batches])
+    encoder.train(training)
+
+
+def sample(config: Config, triples: Sequence[Triple], tokenizer: TextTokenizer) -> list[Tokens]:
+    """Queries and positives of every k-th triple, `pooler.standardise_texts` texts in all or as many as there are."""
+    pairs = max(1, config["pooler"]["standardise_texts"] // 2)
+    chosen = triples[:: max(1, len(triples) // pairs)][:pairs]
+    template, instruction = tokenizer.template, config["data"].get("instruction")
+    queries = [(query_side(t, instruction, template), t.query) for t in chosen]
+    return tokenizer.pairs([*queries, *((template.asked("", "document"), t.positive) for t in chosen)])
 
 
 def save_trained(encoder: Encoder, adapted: PeftModel | None, folder: Path) -> list[str]:

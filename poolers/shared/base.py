@@ -157,7 +157,7 @@ class Pooler(nn.Module, ABC):
 
     @property
     def lacks_statistics(self) -> bool:
-        """Return whether the pooler lacks statistics of a corpus (training/corpus_statistics.py) that it needs."""
+        """Return whether the pooler lacks statistics of a corpus (training/set_up.py) that it needs."""
         return False
 
     @abstractmethod

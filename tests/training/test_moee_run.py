@@ -8,7 +8,7 @@ from cli.errors import UserError
 from encoders.loading import load_run, untrained
 from records.run_folder import RunFolder
 from tests.triples import write_triples
-from training import corpus_statistics
+from training.checks import check_sizes
 from training.run import train_run
 
 TEXTS = ["the sum of two arrays", "a new array of the same shape", "type"]
@@ -37,20 +37,14 @@ def test_statistics_are_stored_with_the_run(compose_cell, words, tmp_path):
 
 
 @pytest.mark.slow
-def test_statistics_for_an_untrained_encoder(compose_cell, words, small_moe, tmp_path, capsys):
-    words = [
-        "pooler=moee",
-        "attn=bi",
-        *words,
-        f"model.path={small_moe}",
-        "precision=fp32",
-        "token_choice.standardise=corpus",
-    ]
-    out = tmp_path / "moee.safetensors"
-    corpus_statistics.main([f"out={out}", *words])
-    assert "over 16 texts" in capsys.readouterr().out
-    cfg = compose_cell("moee", "bi", "token_choice.standardise=corpus", f"pooler.statistics='{out}'")
+def test_a_run_without_a_step_has_statistics_for_an_untrained_encoder(compose_cell, words, tmp_path):
+    cfg = compose_cell("moee", "bi", *words, "token_choice.standardise=corpus", "trainer.max_steps=0")
+    check_sizes(cfg)
+    train_run(cfg, RunFolder(tmp_path / "run"))
+    loaded = load_run(tmp_path / "run", cfg)
+    file = tmp_path / "run" / "head.safetensors"
+    fitted = untrained(compose_cell("moee", "bi", "token_choice.standardise=corpus", f"pooler.statistics='{file}'"))
     plain = untrained(compose_cell("moee", "bi"))
-    fitted = untrained(cfg)
     assert fitted.fingerprint != plain.fingerprint
     assert abs(fitted.encode(TEXTS) - plain.encode(TEXTS)).max() > 0.01
+    assert abs(fitted.encode(TEXTS) - loaded.encode(TEXTS)).max() < 2e-6
