@@ -9,7 +9,7 @@ from typing import Any
 
 from cli.compose import composed, flat, plain
 from cli.errors import UserError
-from cli.limits import check_dims, fit_width
+from cli.limits import fit_width
 from encoders.templates import DEFAULT
 from evaluation.embeddings import Embeddings, Encoder, let_go, shared
 from evaluation.words import evaluate_words
@@ -101,7 +101,6 @@ def each_dim(whole: Candidate) -> list[Candidate]:
     dims = config.get("evaluation", {}).get("dims")
     if dims is None:
         return [whole]
-    check_dims("evaluation.dims", dims)
     each = []
     for dim in dims:
         manifest = {**whole.manifest, "config": {**config, "evaluation": {**config["evaluation"], "dims": [dim]}}}
@@ -132,8 +131,7 @@ def _whole(cfg: Config) -> list[Candidate]:
 
 
 def _zero_shot(cfg: Config) -> Candidate:
-    """An encoder that no run made; its study names max_length, token_choice, template and lineage as train.py
-    does: they give vectors of their own."""
+    """An encoder that no run made; its study names what gives vectors of their own, as train.py does."""
     stages = read_stages(cfg.get("lineage"))
     template = cfg.get("template", {}).get("name", DEFAULT.name)
     length = cfg["max_length"]

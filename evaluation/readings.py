@@ -12,7 +12,6 @@ from omegaconf import OmegaConf
 
 from cli.compose import CONF
 from cli.errors import UserError
-from encoders.finite import REMEDY, refuse_nonfinite
 from evaluation.candidates import Candidate, Config, pooler_word
 from evaluation.embeddings import Embeddings, shared
 from records.fingerprint import of_value
@@ -51,11 +50,8 @@ class Together:
         self.meter = loaded.text_encoder.meter
 
     def parts(self, texts: Sequence[str], instruction: str = "") -> Iterator[tuple[list[int], np.ndarray]]:
-        """Yield (indices of `texts`, their [n, E] float32). Raises `UserError` naming a reading that gives NaN."""
+        """Yield (indices of `texts`, their [n, E] float32)."""
         for indices, vectors in self.loaded.parts(texts, instruction):
-            for name in self.columns:
-                remedy = f"{REMEDY} Or leave this reading out."
-                refuse_nonfinite([texts[i] for i in indices], vectors[name], f"Reading {name}", remedy)
             yield indices, np.concatenate([vectors[name] for name in self.columns], axis=1)
 
 
@@ -140,8 +136,7 @@ def share_starts(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _states(config: Config) -> str:
-    """Digest of all that an untrained encoder's states depend on, and of how they are computed: padding takes another
-    kernel."""
+    """Digest of all that an untrained encoder's states depend on; padding takes another kernel."""
     from poolers.shared.registry import reads_padding
 
     how = [config.get(key) for key in ("lineage", "stages", "padding_side", "token_budget", "accelerator")]
@@ -149,10 +144,10 @@ def _states(config: Config) -> str:
 
 
 def _reading(of: Candidate, name: str, poolers: dict[str, Config]) -> ReadingCandidate:
-    """Its manifest is that of the checkpoint, but for the pooler: a factor, so that readings compare with one
-    another.
-    A trained run's own pooler is the run itself. Another reading of it is named after both, since it is none of the
-    designs that were trained with that pooler."""
+    """Its manifest is that of the checkpoint, but for the pooler: a factor, so that readings compare with one another.
+
+    A trained run's own pooler is the run itself. Another reading of it is named after both: it was not trained so.
+    """
     manifest, config = of.manifest, of.manifest["config"]
     word = pooler_word(poolers[name])
     if not of.trained:

@@ -57,6 +57,7 @@ def test_tasks_alone_are_not_narrowed_to_docs() -> None:
         (["benchmark=dcos"], "Ours: .*docs"),
         (["tasks=[SciFct]"], "Did you mean: 'SciFact'"),
         (["benchmark=docs", "tasks_dir=x"], "Give one of them"),
+        (["evaluation.dims=[64,32]"], "rising whole numbers"),
         (["benchmark=docs_smoke", "tasks=[DocsNetworkxSST]"], "Nearest: DocsNetworkx"),
         (["threads=0"], "threads=0 must be a whole number, at least 1; null: one for each core"),
         (["threads=two"], "threads=two must be a whole number"),

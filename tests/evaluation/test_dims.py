@@ -9,7 +9,7 @@ import pytest
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from evaluation.candidates import candidates, each_dim
+from evaluation.candidates import candidates
 from evaluation.command import run
 from evaluation.results import MANIFEST
 
@@ -40,14 +40,6 @@ def test_a_prefix_is_the_beginning_of_the_encoders_own_vectors(compose_cell, sma
 def test_what_no_vector_has_is_refused(candidate):
     with pytest.raises(UserError, match="goes beyond the 512 entries"):
         replace(candidate(), dim=64, siblings=(64, 513)).embeddings(None)
-    with pytest.raises(UserError, match="rising whole numbers"):
-        each_dim(_with_dims(candidate, [64, 32]))
-
-
-def _with_dims(candidate, dims):
-    made = candidate()
-    made.manifest["config"] = {"evaluation": {"dims": dims}}
-    return made
 
 
 def test_all_dimensions_are_scored_side_by_side(folder: Path, small_model, tmp_path):
