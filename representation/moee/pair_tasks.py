@@ -17,7 +17,7 @@ from evaluation.tasks.task_data import TaskData
 from records.streams import stream_seed
 
 TRUTH = {"PairClassification": "labels", "STS": "score"}
-SCORE = "average precision of the cosine similarity, or its Spearman correlation with the grade (STS)"
+SCORE = "Average precision of the cosine similarity, or its Spearman correlation with the grade (STS)"
 
 
 @dataclass(frozen=True)
