@@ -53,10 +53,11 @@ def _grids(sublayers: pd.DataFrame, by_group: pd.DataFrame, over: str) -> list[G
         "class_nmi: of each token's expert with the type of its text, and with its class."
     )
     counted = f"Share of the tokens whose largest routing weight an expert has, over all sublayers; {over}."
-    whole = by_group[by_group["sublayer"] == ALL][["encoder", "of", "group", "expert", "share"]]
+    whole = by_group[by_group["sublayer"] == ALL]
+    whole = whole.pivot_table(index=["encoder", "of", "group"], columns="expert", values="share", sort=False)
     return [
         table(f"{NAME}-sublayers", "Routers", routers, sublayers, left=2, digits=3),
-        table(f"{NAME}-shares", "Shares", counted, whole, left=4, digits=3),
+        table(f"{NAME}-shares", "Shares", counted, whole.reset_index(), left=3, digits=3),
     ]
 
 
