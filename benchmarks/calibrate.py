@@ -202,10 +202,12 @@ def of_interaction(spreads: dict[str, Spread], sets: int) -> Iterator[Row]:
     kinds = (((8,) * 7, (1.0,) * 7), ((8, 8, 8, 16), (4.0, 1.0, 1.0, 1.0)), ((8, 8, 3, 2, 10, 9), (1.0,) * 6))
     for (sizes, scales), (words, spread), seeds in product(kinds, spreads.items(), (3, 10)):
         rng, p = np.random.default_rng(seeds), list[tuple[float, float]]()
-        scale = np.repeat(scales, sizes)[:, None]
         for _ in range(sets):
-            cube = drawn(PARTS["normal"], spread, (DESIGNS, sum(sizes), seeds), rng) * scale
-            vectors = np.einsum("cts,ck->tks", cube, contrasts)
+            of_types = [
+                scale * drawn(PARTS["normal"], spread, (DESIGNS, size, seeds), rng)  # a seed moves each type by itself
+                for size, scale in zip(sizes, scales, strict=True)
+            ]
+            vectors = np.einsum("cts,ck->tks", np.concatenate(of_types, axis=1), contrasts)
             over_tasks = permuted(vectors.mean(axis=2), sizes, 499).p
             p.append((over_tasks, max(over_tasks, over_seeds(vectors, sizes).p_seeds)))
         rates = (np.array(p) <= ALPHA).mean(axis=0).tolist()
