@@ -21,7 +21,7 @@ from encoders.precision import best_device, resolve_precision
 from poolers.shared.base import PAD, TEXT, Pooler, TokenView
 from poolers.shared.registry import build_pooler
 from records.streams import stream_seed
-from training.objectives.infonce import candidates, contrastive_loss, infonce
+from training.objectives.infonce import Candidates, candidates, contrastive_loss, infonce
 from training.set_up import set_up
 
 Config = dict[str, Any]
@@ -62,7 +62,7 @@ class OurStep(Step):
 
     def backward(self, batch: Sequence[Triple]) -> tuple[Tensor, int]:
         """See `Step`."""
-        layout = candidates(batch, None, self.config["objective"]["hard_negatives"])
+        layout = self.laid_out(batch)
         rows = self.setup.tokenizer.pairs(layout.texts)
         self.number += 1
         loss = self.setup.work.backward(rows, contrastive_loss(layout, self.config["objective"]), self.number)
@@ -70,8 +70,12 @@ class OurStep(Step):
 
     def run_tokens(self, batch: Sequence[Triple]) -> tuple[int, int]:
         """Return the tokens that are run, padding too, and those that GradCache spares."""
-        layout = candidates(batch, None, self.config["objective"]["hard_negatives"])
-        return self.setup.work.run_tokens(self.setup.tokenizer.pairs(layout.texts))
+        return self.setup.work.run_tokens(self.setup.tokenizer.pairs(self.laid_out(batch).texts))
+
+    def laid_out(self, batch: Sequence[Triple]) -> Candidates:
+        """Return which texts of a batch are compared."""
+        template = self.setup.tokenizer.template
+        return candidates(batch, None, self.config["objective"]["hard_negatives"], template=template)
 
 
 class OurPooler(nn.Module):
@@ -122,8 +126,8 @@ class PeerStep(Step):
 def sentence_transformer(config: Config) -> Any:
     """Return the encoder of `config` as a SentenceTransformer with LoRA, by its own add_adapter.
 
-    EOS is added by the tokenizer's own template, which truncation leaves room for. Mixed precision as its trainer has
-    it from accelerate: autocast round the model's forward, its outputs turned to float32.
+    EOS, and BOS where we have it, are added by the tokenizer's own template, which truncation leaves room for. Mixed
+    precision as its trainer has it from accelerate: autocast round the model's forward, its outputs turned to float32.
     """
     from accelerate.utils import convert_outputs_to_fp32
     from sentence_transformers import SentenceTransformer
@@ -135,10 +139,12 @@ def sentence_transformer(config: Config) -> Any:
     settings = {"dtype": precision.weights, "attn_implementation": KERNEL}
     first = Transformer(config["model"]["path"], model_kwargs=settings, max_seq_length=config["max_length"])
     tokenizer, backbone = first.tokenizer, first.auto_model
-    eos = (tokenizer.eos_token, tokenizer.eos_token_id)
-    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single=f"$A {eos[0]}", special_tokens=[eos])
-    set_attention(backbone, pattern_of(config["attn"]))
     shape = backbone.config
+    eos, bos = (tokenizer.eos_token, tokenizer.eos_token_id), (tokenizer.bos_token, tokenizer.bos_token_id)
+    special = [eos] if build_tokenizer(config, shape.max_position_embeddings).bos is None else [bos, eos]
+    form = f"{bos[0]} $A {eos[0]}" if bos in special else f"$A {eos[0]}"
+    tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single=form, special_tokens=special)
+    set_attention(backbone, pattern_of(config["attn"]))
     shape.output_hidden_states = True
     seed = stream_seed(config["seed"], "head")
     pooling = OurPooler(build_pooler(config["pooler"], shape.hidden_size, shape.num_hidden_layers, seed))
