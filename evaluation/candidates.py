@@ -115,7 +115,7 @@ def _whole(cfg: Config) -> list[Candidate]:
     encoders = []
     usual = plain(composed("evaluate"))  # what differs from it comes before what the runs say
     changed = {key: value for key, value in cfg["evaluation"].items() if value != usual["evaluation"][key]}
-    changed |= {"instructions": cfg["instructions"]} if cfg["instructions"] else {}
+    changed |= {"instructions": cfg["instructions"]} if cfg.get("instructions") else {}
     device = {"accelerator": cfg["accelerator"]} if cfg["accelerator"] != usual["accelerator"] else {}
     for folder, manifest in finished_runs(cfg["run"]):
         check_code(folder, manifest, cfg["model"]["trust_remote_code"])

@@ -10,7 +10,7 @@ from representation.token_classes import CLASSES, CONTENT, FUNCTION, PUNCTUATION
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    model = {"path": str(CONF.parent / "assets" / "tiny"), "trust_remote_code": False}
+    model = {"path": str(CONF.parent / "assets" / "tiny"), "trust_remote_code": False, "sliding_window": False}
     return TextTokenizer(load_tokenizer(model), 64)
 
 
