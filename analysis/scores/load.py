@@ -3,17 +3,23 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
+
+from analysis.manifests.designs import RUNNING, design_of, read_manifest
 from analysis.names import listed, suggest
 from analysis.scores.choose import of_seeds, renamed
 from analysis.scores.csv_table import read_csv
 from analysis.scores.definitions import Benchmark, benchmark_of
-from analysis.scores.held_out import is_run_of_documents, read_held_out
 from analysis.scores.long_table import Scores, counted, join, on_one_scale
 from analysis.scores.mteb_results import read_results
-from analysis.scores.source import Source
+from analysis.scores.source import Source, table
 from analysis.scores.task_types import read_types
 from analysis.settings import Settings
 from cli.errors import UserError
+from records.fingerprint import of_file
+from records.manifest import HELD_OUT
+
+BITS = 8  # of a byte
 
 
 def load(settings: Settings) -> Scores:
@@ -33,8 +39,8 @@ def load(settings: Settings) -> Scores:
 
 
 def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: Benchmark | None) -> Source:
-    if is_run_of_documents(path):
-        return read_held_out(path, settings)
+    if _is_run_of_documents(path):
+        return _read_held_out(path, settings)
     if path.is_dir():
         return read_results(path, settings, benchmark)
     beside = path.parent / "tasks.json"
@@ -42,6 +48,28 @@ def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: 
     if settings.split or settings.subsets or settings.revision:
         raise UserError(f"split=, subsets= and revision= choose among files of mteb. Leave them out, or {path} apart.")
     return read_csv(path, types | own_types, settings.factors).changed(types=types)
+
+
+def _is_run_of_documents(path: Path) -> bool:
+    """Tell whether `path` is the folder of a run that scores documents, finished or not."""
+    manifest = path / "manifest.json"
+    return manifest.is_file() and read_manifest(manifest).manifest["config"]["objective"]["name"] == "next_token"
+
+
+def _read_held_out(path: Path, settings: Settings) -> Source:
+    """Read a run folder. Task: `<domain>/<document>`; type: domain; score: 1 - bits per byte / 8, the space saved.
+
+    Raises UserError where the file is not there, or not the one that the run wrote.
+    """
+    run, file, model = read_manifest(path / "manifest.json"), path / HELD_OUT, "/".join(path.absolute().parts[-3:-1])
+    if run.manifest["status"] == RUNNING:
+        return Source(path, table([]), {}, notes=(f"Left out, since the run was not finished: {path}.",))
+    if not file.is_file() or of_file(file) != run.manifest.get("files", {}).get(HELD_OUT):
+        raise UserError(f"{file} is not the file that the run wrote. Delete the run folder and train it again.")
+    documents = pd.read_csv(file, dtype={"document": str}, float_precision="round_trip")
+    frame = pd.DataFrame({"task": documents["domain"] + "/" + documents["document"], "type": documents["domain"]})
+    frame = frame.assign(model=model, seed=run.seed, score=1 - documents["bits_per_byte"] / BITS, source=str(file))
+    return Source(path, table(frame), {model: design_of([run], model, settings.factors)})
 
 
 def _within(source: Source, benchmark: Benchmark) -> Source:
