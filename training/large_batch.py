@@ -49,12 +49,12 @@ class LargeBatch:
         return by_token_budget([len(r) for r in rows], plan.token_budget, plan.chunk_size, padded)
 
     def kept(self, rows: Sequence[Tokens], chunks: Sequence[list[int]], of_rank: int) -> set[int]:
-        """Numbers of the chunks of a process whose graphs stay after the first pass."""
-        if self.plan.even:
-            few = min(len(self._kept(rows, chunks, r)) for r in range(world_size()))
-            mine = self._kept(rows, chunks, of_rank)
-            return set(sorted(mine)[len(mine) - few :])
-        return self._kept(rows, chunks, of_rank)
+        """Numbers of the chunks of a process whose graphs stay after the first pass: its last ones."""
+        last = sorted(self._kept(rows, chunks, of_rank))
+        if not self.plan.even:
+            return set(last)
+        few = min(len(self._kept(rows, chunks, r)) for r in range(world_size()))
+        return set(last[len(last) - few :])
 
     def _kept(self, rows: Sequence[Tokens], chunks: Sequence[list[int]], of_rank: int) -> set[int]:
         mine = range(of_rank, len(chunks), world_size())

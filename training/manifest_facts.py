@@ -103,14 +103,12 @@ def _both(before: Any, now: Any) -> Any:
 
 
 def announcement(folder: RunFolder, module: StepModule, manifest: Config) -> str:
-    """Return what is about to be trained and how much work it is, for the screen."""
-    steps, objective = module.cfg["trainer"]["max_steps"], module.objective
+    """Return what is about to be trained, for the screen."""
+    steps, objective, sizes = module.cfg["trainer"]["max_steps"], module.objective, manifest["parameters"]
     numbers, _, rows = module.prepared(0)
-    tokens = steps * sum(map(len, rows))
     return (
         f"{folder.path}: {steps} steps of {len(numbers)} {objective.unit} ({len(rows)} rows) from "
-        f"{len(objective.examples):,}, about {f'{tokens / 1e3:,.0f} k' if tokens >= 10_000 else f'{tokens:,}'} tokens; "
-        f"{manifest['parameters']['adapter']:,} adapter and {manifest['parameters']['head']:,} head parameters train."
+        f"{len(objective.examples):,}; {sizes['adapter']:,} adapter and {sizes['head']:,} head parameters train."
     )
 
 

@@ -148,13 +148,3 @@ def test_the_loss_of_packed_blocks_is_that_of_each_block_in_float64(compose_cell
     model = AutoModelForCausalLM.from_pretrained(headed_model, dtype=torch.float64, attn_implementation="eager")
     wanted = literal(model, rows, is_causal=False)
     assert float(objective.backward(rows, tokens, 0)) == pytest.approx(wanted, rel=1e-5)
-
-
-@pytest.mark.slow
-def test_a_stage_on_packed_text_learns_and_counts_blocks(compose_cell, headed_model, lines, tmp_path):
-    words = [*quick_stage("mntp", headed_model, lines), "objective.packed=true", "max_length=16", "objective.lr=2e-2"]
-    cfg = compose_cell("mean", "bi", *words, "trainer.max_steps=6", "objective.mask_share=0.5")
-    train_run(cfg, RunFolder(tmp_path / "run"))
-    manifest = RunFolder(tmp_path / "run").manifest()
-    assert manifest["tokens"] == 6 * 8 * 16, "every block is full"
-    assert manifest["held_out"]["after"]["loss"] < manifest["held_out"]["before"]["loss"]

@@ -15,7 +15,7 @@ from corpora.triples import Triple
 from tests.triples import write_triples
 from training.specialise.command import Specialising, run
 from training.specialise.generator import Generator, group, prompt_of, seed_examples, shown
-from training.specialise.sieve import DROPPED, Sieve, ranks
+from training.specialise.sieve import Sieve, ranks
 
 FEW = ["pairs=8", "block=8", "attempts=3", "examples=3", "example_words=6", "query_tokens=12", "answer_tokens=12"]
 FEW += ["precision=fp32", "accelerator=cpu", "max_length=48", "pooler=mean", "progress=false", "top=12"]
@@ -52,16 +52,6 @@ def settings(words, out):
     return plain(composed("specialise", [*words, f"out='{out}'"]))
 
 
-def grams(text):
-    tokens = "".join(c if c.isascii() and c.isalnum() else " " for c in text.lower()).split()
-    return {tuple(tokens[i : i + 5]) for i in range(max(1, len(tokens) - 4))}
-
-
-def alike(one, other):
-    a, b = grams(one), grams(other)
-    return len(a & b) / len(a | b) >= 0.5
-
-
 def test_the_most_probable_text_is_transformers_own():
     """Prompts of several lengths in one batch against `generate` on each alone."""
     model = plain(composed("specialise"))["model"]
@@ -78,32 +68,6 @@ def test_the_most_probable_text_is_transformers_own():
         ended = "\n" in whole or tokenizer.eos_token_id in new
         assert text == (whole.partition("\n")[0].strip() if ended else None)
     assert any(found), "or none is seen to end"
-
-
-def test_each_filter_is_that_of_brute_force(whole):
-    work, facts, _ = whole
-    seeds = [text for t in work.seeds for text in (t.query, t.positive)]
-    kept: list[str] = []
-    reasons = []
-    for r in work.records:
-        query, answer = r["query"], r["positive"]
-        if r["dropped"] == "unfinished":  # a text that did not end is not kept
-            assert not query or not answer
-        elif min(len(query.split()) - 3, len(answer.split()) - 2) < 0:
-            assert r["dropped"] == "short"
-        else:
-            copies = {name: any(alike(a, b) for a in (query, answer) for b in texts) for name, texts in
-                      (("copies_of_seeds", seeds), ("copies_of_others", kept))}  # fmt: skip
-            wanted = {"copies_of_query": alike(query, answer), **copies}
-            wanted = {name for name, holds in wanted.items() if holds}
-            assert r["dropped"] in wanted if wanted else not r["dropped"]
-            kept += [] if wanted else [query, answer]
-        reasons.append(r["dropped"])
-    assert {name: reasons.count(name) for name in DROPPED if name != "not_returned"} == {
-        name: count for name, count in facts["dropped"].items() if name != "not_returned"
-    }
-    assert facts["generated"] == len(work.records) == 24
-    assert len({r for r in reasons if r}) > 1, "or no filter is seen at work"
 
 
 def test_the_sieve_on_pairs_made_for_it():

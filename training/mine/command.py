@@ -63,7 +63,7 @@ def run(cfg: Config) -> Config:
         raise UserError(f"data={cfg['data']['name']} holds {min(odd)}; hard negatives are mined for pairs. Give pairs.")
     ranker = open_ranker(cfg["run"], cfg["data"].get("instruction"))
     sides = Sides(ranker, triples, cfg)
-    rows = [record(t, *sides.score(t, found), cfg["scores"]) for t, found in mined(sides, triples, cfg)]
+    rows = [record(sides, t, negatives, cfg["scores"]) for t, negatives in mined(sides, triples, cfg)]
     counts, most = [len(row["negative"]) for row in rows], cfg["negatives"]
     facts = {
         "encoder": ranker.facts,
@@ -130,11 +130,11 @@ class Sides:
         """Return [N] cosines of unit vectors, row by row."""
         return (queries * documents).sum(dim=-1)
 
-    def score(self, t: Triple, negatives: Sequence[str]) -> tuple[list[str], list[float]]:
-        """Return the negatives, and the cosines of the query with its positive and with each of them."""
+    def cosines(self, t: Triple, negatives: Sequence[str]) -> list[float]:
+        """Return the cosines of the query with its positive and with each of the negatives."""
         places = [self.place[text] for text in (t.positive, *negatives)]
-        cosines = self.of_documents[places] @ self.of_queries[self.number[t.instruction, t.query]]
-        return list(negatives), [round(float(c), 6) for c in cosines]
+        found = self.of_documents[places] @ self.of_queries[self.number[t.instruction, t.query]]
+        return [round(float(c), 6) for c in found]
 
 
 def mined(sides: Sides, triples: Sequence[Triple], cfg: Config) -> list[tuple[Triple, list[str]]]:
@@ -170,8 +170,8 @@ def mined(sides: Sides, triples: Sequence[Triple], cfg: Config) -> list[tuple[Tr
     return [(t, [n for n in of_query.get(k, ()) if n != t.query]) for t, k in zip(triples, numbers, strict=True)]
 
 
-def record(t: Triple, negatives: list[str], scores: list[float], with_scores: bool) -> Config:
+def record(sides: Sides, t: Triple, negatives: list[str], with_scores: bool) -> Config:
     """Return a pair with its negatives as data=jsonl reads it."""
     row: Config = {"query": t.query, "positive": t.positive, "negative": negatives, "source": t.source}
     row |= {} if t.instruction is None else {"instruction": t.instruction}
-    return {**row, "scores": scores} if with_scores else row
+    return {**row, "scores": sides.cosines(t, negatives)} if with_scores else row

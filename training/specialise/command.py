@@ -1,5 +1,6 @@
 """From a configuration to written pairs, their file and its facts."""
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
@@ -8,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from rich.console import Console
-from rich.progress import Progress
 
 from cli.errors import UserError
 from cli.limits import (
@@ -63,12 +62,12 @@ def run(cfg: Config) -> Config:
     instruction = cfg["data"].get("instruction")
     ranker = open_ranker(cfg["run"], instruction) if cfg["run"] else of_start(cfg, instruction)
     work = Specialising(cfg, seeds, Generator(model, cfg["precision"], cfg["accelerator"]), ranker)
-    with Progress(console=Console(stderr=True), disable=not cfg["progress"]) as bar:
-        line, kept = bar.add_task("pairs", total=cfg["pairs"]), 0
-        while kept < cfg["pairs"] and len(work.records) < cfg["pairs"] * cfg["attempts"]:
-            work.add()
-            kept = len(work.kept())
-            bar.update(line, completed=kept)
+    kept = 0
+    while kept < cfg["pairs"] and len(work.records) < cfg["pairs"] * cfg["attempts"]:
+        work.add()
+        kept = len(work.kept())
+        if cfg["progress"]:
+            print(f"{kept:,} of {cfg['pairs']:,} pairs from {len(work.records):,} records", file=sys.stderr, flush=True)
     return work.close()
 
 
