@@ -27,9 +27,8 @@ MORE = """\
 scores: an mteb results folder (results/<model>/<revision>/<task>.json, also experiments/<name>/), or a csv:
   long: columns model, task, score and optionally type, seed, split, subsets, and the factors (pooler, attn);
   wide: first column model, one column per task.
-It prints the tables as Markdown and writes table.md, table.tex (booktabs), by_type.*, pairs.csv, scores.csv and
-result.json (all of it, every digit); where the designs cross two factors or more (pooler x attn), also effects.csv and
-marginal_means.csv.
+It prints the tables as Markdown and writes table.md, table.tex (booktabs, graphicx), each table as csv with every
+digit, and result.json (what was compared, how, and with which finding).
 
 Designs whose manifests differ in more than the factors are refused, with the keys; python -m analysis.control <runs>
 prints that audit alone.

@@ -40,6 +40,8 @@ def answer(material: Material) -> Answer | None:
     results = [_compare(items, material) for items in material.items if items.kind in TESTED]
     tested = [result for result in results if isinstance(result, _Tested)]
     notes = [*(result for result in results if isinstance(result, str)), *_stale(tested, material)]
+    others = [_named(items) for items in material.items if items.kind not in TESTED]
+    notes += [f"Not tested over items, for want of a mean or a correlation: {listed(others)}."] if others else []
     if not tested:
         return Answer("items", notes=notes) if notes else None
     frame = _frame(tested, material.settings)

@@ -71,7 +71,9 @@ class Material:
     def of_own_names(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return a table for a file of data: designs by their own names, which `rename=` leaves to other programs."""
         columns = [column for column in OF_DESIGNS if self.settings.rename and column in table]
-        return table.assign(**{column: table[column].replace(self.own_names) for column in columns})
+        return table.assign(
+            **{column: table[column].map(lambda name: self.own_names.get(name, name)) for column in columns}
+        )
 
     @cached_property
     def own_names(self) -> dict[str, str]:

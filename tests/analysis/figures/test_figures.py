@@ -56,15 +56,6 @@ def test_hundreds_of_designs_are_cut_and_it_is_said(wide):
     assert all(max(d.figure.get_size_inches()) < 16 for d in drawings.values())
 
 
-def test_costs_need_manifests(study, spread_scores, analyse_words):
-    for k, design in enumerate(("eos-causal", "lastlayer-bi")):
-        for trained in (True, False):
-            study.run(design, spread_scores(0.3 + 0.05 * k + 0.1 * trained), trained=trained)
-    drawings = named(draw(analyse_words(f"scores={study.root}")))
-    assert "cost_score" in drawings
-    assert all(inside(drawing) for drawing in drawings.values())
-
-
 def test_names_are_short_and_never_alike():
     names = [f"{'x' * 60}{k}{'y' * 60}" for k in range(12)]
     short = short_names([*names, "plain"])
