@@ -1,6 +1,6 @@
 """The effect of each divergence of the published code on the score and on batch-invariance, design by design.
 
-    python train.py sweep=divergences seed=0,1,2
+    python train.py -m 'divergence=glob(*)' design=model4,model5 seed=0,1,2
     python evaluate.py run='runs/embedded*/*/seed*'
     python -m benchmarks.divergences runs/embedded
     python -m benchmarks.divergences runs/embedded pooler. objective.head_lr        # other keys that start so

@@ -68,8 +68,7 @@ def processes_of_one_job(devices: int) -> Iterator[None]:
         yield
         return
     words, before = sys.argv, set(os.environ)
-    of_sweeps = ("sweep=", "launcher")
-    sys.argv = [str(HOME / "train.py"), *(w for w in HydraConfig.get().overrides.task if not w.startswith(of_sweeps))]
+    sys.argv = [str(HOME / "train.py"), *HydraConfig.get().overrides.task]
     try:
         yield
     finally:
