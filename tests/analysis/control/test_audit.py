@@ -84,13 +84,6 @@ def test_a_planted_difference_is_refused_named_and_allowed(runs, audit):
     assert "differ only in pooler, attn and, as allowed, in max_length." in allowed
 
 
-def test_another_order_of_one_seed_is_shown_among_the_streams(runs, audit):
-    write_run(runs, "eos-causal", 1, _batch_order_sha256="e" * 64)
-    text, _ = audit(runs)
-    assert "- Seed 1 differs: batch order: eeeeeeeeeeee in eos-causal, " in text
-    assert "- Seed 0: identical in all 3 cells: batch order (" in text
-
-
 def test_half_finished_runs_are_left_out_by_name_and_a_missing_seed_is_a_difference(runs, audit):
     write_run(runs, "mean-bi", 0, _status="running")
     text, error = audit(runs)

@@ -70,7 +70,7 @@ def test_another_file_is_refused(folder, held):
 
 
 def test_a_wrong_folder_or_no_report_is_refused(folder, wide):
-    with pytest.raises(UserError, match=r"no answers.json is there. Name the folder"):
+    with pytest.raises(UserError, match=r"holds no answers.json. Name what"):
         read_arguments([wide, "report=true", f"representation={folder.parent}"])
     with pytest.raises(UserError, match=r"Add report=true"):
         read_arguments([wide, f"representation={folder}"])

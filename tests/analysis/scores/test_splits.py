@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from analysis.scores.definitions import benchmark_of, definition_of, parts_of
+from analysis.scores.definitions import benchmark_of
 from cli.compose import composed, options, plain
 from cli.errors import UserError
 
@@ -94,20 +94,6 @@ def test_scores_are_those_of_mteb(tmp_path, benchmark):
         assert read_task(path, "m", "", benchmark=definition).score == pytest.approx(theirs, abs=1e-12)
 
 
-def test_definitions_are_those_of_the_installed_mteb():
-    import mteb
-
-    alias = benchmark_of("MTEB")
-    assert (alias.name, alias.tasks["MSMARCO"].splits) == ("MTEB(eng, v1)", ("dev",))
-    if alias.mteb != mteb.__version__:
-        pytest.skip(f"made from mteb {alias.mteb}: run benchmarks/make_mteb_tasks.py again")
-    for task in mteb.get_tasks(tasks=["MSMARCO", "STS17", "MassiveIntentClassification", "CQADupstackRetrieval"]):
-        held = definition_of(task.metadata.name)
-        assert list(held.splits) == task.metadata.eval_splits
-        assert set(held.subsets) == set(task.metadata.hf_subsets)
-    assert len(parts_of("CQADupstackRetrieval")) == 12
-
-
 def test_mixed_splits_are_refused_where_they_are_compared_alone(english, read_words, task_writer):
     for model, split in (("a", "train"), ("b", "dev"), ("c", "train")):
         task_writer(english / "results" / model / "r", "MSMARCO", 0.5, split=split)
@@ -124,13 +110,12 @@ def test_mixed_splits_are_refused_where_they_are_compared_alone(english, read_wo
 
 
 def test_designs_on_other_subsets_are_not_compared(tmp_path, read_words, task_writer):
-    for model, subsets in (("one", {"en-en": 0.5, "es-es": 0.1}), ("two", {"en-en": 0.5}), ("three", {"en-en": 0.4})):
+    for model, subsets in (("one", {"en-en": 0.5, "es-es": 0.1}), ("two", {"en-en": 0.5})):
         for task in ("SciFact", "BIOSSES", "ArguAna"):
             task_writer(tmp_path / "results" / model / "r", task, 0.5)
         task_writer(tmp_path / "results" / model / "r", "STS17", subsets)
     with pytest.raises(UserError, match=r"STS17 was scored on test \(en-en, es-es\) for one and test \(en-en\)"):
         read_words(f"scores={tmp_path}")
-    assert len(read_words(f"scores={tmp_path}", "models=[two,three]").material.designs) == 2
     same = read_words(f"scores={tmp_path}", "benchmark=MTEB(eng, v2)")
     assert score_of(same, "STS17", "one") == (0.5, "test", "en-en")
 
