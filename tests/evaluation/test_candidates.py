@@ -93,10 +93,6 @@ def test_what_is_not_the_default_counts_in_place_of_what_a_run_says(tmp_path: Pa
     assert found[3] == {**found[2], "accelerator": "gpu"}
 
 
-def test_results_can_lie_elsewhere(tmp_path: Path) -> None:
-    assert ask(run=make_run(tmp_path), results=tmp_path / "there")[0].results == tmp_path / "there"
-
-
 def test_an_unfinished_run_is_skipped_by_name_among_several(tmp_path: Path, capsys) -> None:
     make_run(tmp_path, "eos-causal")
     broken = make_run(tmp_path, "mean-causal", status="running")
@@ -115,14 +111,3 @@ def test_an_unfinished_run_is_skipped_by_name_among_several(tmp_path: Path, caps
 def test_the_only_match_must_be_a_finished_run(tmp_path: Path, changes: dict, message: str) -> None:
     with pytest.raises(UserError, match=message):
         ask(run=make_run(tmp_path, **changes))
-
-
-def test_a_folder_without_manifest_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "seed0").mkdir()
-    with pytest.raises(UserError, match=r"seed0.*manifest.json"):
-        ask(run=tmp_path / "seed0")
-
-
-def test_no_match_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="No run folder matches"):
-        ask(run=f"{tmp_path}/*/x")

@@ -43,13 +43,7 @@ def test_what_no_vector_has_is_refused(candidate):
 
 
 def test_all_dimensions_are_scored_side_by_side(folder: Path, small_model, tmp_path):
-    words = [
-        "pooler=mean",
-        f"model.path={small_model}",
-        "precision=fp32",
-        "evaluation.dims=[4,32]",
-        "progress=false",
-    ]
+    words = ["pooler=mean", f"model.path={small_model}", "precision=fp32", "evaluation.dims=[4,32]", "progress=false"]
     words += ["~benchmark", f"tasks_dir='{folder}'", f"results='{tmp_path / 'scores'}'"]
     outcomes = run(plain(composed("evaluate", words)))
     (alone,) = run(plain(composed("evaluate", [w for w in words if "dims" not in w])))

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import signal
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from evaluation.mteb_encoder import MtebEncoder, model_meta
 from evaluation.scoring import Options, score
 from evaluation.tasks.folder import folder_tasks
 from evaluation.tasks.mteb_task import mteb_task
-from tests.started import start
 
 TEXTS = [f"apple pear {i}" for i in range(50)]
 
@@ -79,36 +77,6 @@ def test_rows_without_a_key_do_not_count(tmp_path) -> None:
     assert again.lacking(keys) == list(range(20, 50))
     np.testing.assert_array_equal(again.read([keys[3], keys[1]]), [np.arange(24, 32), np.arange(8, 16)])
     np.testing.assert_array_equal(again.read(keys[:2], slice(2, 4)), [[2, 3], [10, 11]])
-
-
-KILLED = """
-import os, signal, sys
-import numpy as np
-from pathlib import Path
-from evaluation import embeddings
-embeddings.KEPT_SECONDS = -1.0  # each part is made safe
-class Encoder:
-    embedding_dim, done, fingerprint = 8, 0, ""
-    def parts(self, texts, instruction=""):
-        for start in range(0, len(texts), 10):
-            if self.done == int(sys.argv[2]):
-                os.kill(os.getpid(), signal.SIGKILL)
-            self.done += 1
-            chunk = list(range(start, min(start + 10, len(texts))))
-            yield chunk, np.array([[float(texts[i])] * 8 for i in chunk], dtype=np.float32)
-encoder = Encoder()
-kept = embeddings.Embeddings(encoder, embeddings.EmbeddingStore(Path(sys.argv[1]), 8), "")
-vectors = kept.embed([str(i) for i in range(100)])
-print(encoder.done, vectors[:, 0].tolist() == list(range(100)))
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_process_loses_nothing_that_was_made_safe(tmp_path) -> None:
-    killed = start("-c", KILLED, str(tmp_path), "4")
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    again = start("-c", KILLED, str(tmp_path), "99")
-    assert again.stdout.split() == ["6", "True"], again.stderr
 
 
 @pytest.mark.parametrize("batches", [[], [[]], [["a"]], [['q"uote', "ü\n"], [], ["b", "c"]]], ids=str)

@@ -9,7 +9,7 @@ import pytest
 from cli.compose import composed, plain
 from cli.errors import UserError
 from encoders.text_encoder import TextEncoder
-from evaluation.candidates import candidates, configured
+from evaluation.candidates import candidates, configured, pooler_word
 from evaluation.command import run
 from evaluation.embeddings import _shared
 from evaluation.readings import PLAIN, check_readings, read_by, share_starts
@@ -17,7 +17,7 @@ from poolers.layer import POOLINGS
 from poolers.shared.registry import pooler_names
 from records.manifest import MANIFEST_VERSION, sealed
 
-NAMES = ["eos", "mean", "layer:0/mean", "layer:1/eos"]
+TASKS = "tasks=[Asked,Graded,Pairs]"
 
 
 @pytest.fixture
@@ -54,7 +54,8 @@ def test_names_are_checked_before_anything_is_loaded() -> None:
     assert check_readings("mean") == ["mean"]
     assert check_readings(["layer:*/eos", "mean", "mean"]) == ["layer:*/eos", "mean"]
     choices = "eos, mean, weightedmean, cls, layer:<number>"
-    for wrong in ("maen", "layer:x/mean", "layer:1/max", "layer:1", "lastlayer", 3):
+    of_routers = "moee", "moee:HS", "moee:hidden@2", "moee:routing/last/all", "moee:sum@-1", "moee:hidden/all"
+    for wrong in ("maen", "layer:x/mean", "layer:1/max", "layer:1", "lastlayer", 3, *of_routers):
         with pytest.raises(UserError, match=rf"no reading '{wrong}'. Choices: {choices}"):
             check_readings([wrong])
 
@@ -65,26 +66,6 @@ def test_a_star_is_every_layer(small_model, tmp_path) -> None:
     layers = [f"embedded/layer{i}_mean-bi-untrained" for i in range(3)]
     assert [c.name for c in found] == [*layers, "embedded/mean-bi-untrained"]
     assert [c.manifest["config"]["pooler"]["name"] for c in found] == ["layer"] * 3 + ["mean"]
-
-
-def test_each_reading_scores_as_its_pooler_alone(words, tmp_path, capsys) -> None:
-    listed = ",".join(NAMES)
-    places = [f"runs_dir={tmp_path / 'at_once'}", f"cache_dir={tmp_path / 'one'}"]
-    run(configured([*words, f"readings=[{listed}]", *places]))
-    texts = [int(n) for n in re.findall(r"4 new scores, (\d+) texts", capsys.readouterr().out)]
-    assert texts[0] > 50
-    assert texts[1:] == [0, 0, 0]  # texts encoded: all by the first
-    alone = ["eos"], ["mean"], ["layer", "pooler.layer=0"], ["layer", "pooler.layer=1", "pooler.pooling=eos"]
-    for pooler, *keys in alone:
-        own = [f"pooler={pooler}", *keys, f"runs_dir={tmp_path / 'alone'}", f"cache_dir={tmp_path / 'two'}"]
-        run(configured([*words, *own]))
-    together, apart = scores(tmp_path / "at_once"), scores(tmp_path / "alone")
-    assert together == apart
-    assert sorted(together) == [
-        f"embedded__{name}-bi-untrained" for name in ("eos", "layer0_mean", "layer1_eos", "mean")
-    ]
-    names = [sorted(p.name for p in (tmp_path / run).rglob("seed*")) for run in ("at_once", "alone")]
-    assert names[0] == names[1], "the same encoder has the same fingerprint"
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -168,3 +149,75 @@ def test_starts_of_one_attention_are_read_from_the_same_forward_passes(words, tm
         assert one.embed(texts).tobytes() == two.embed(texts).tobytes()
         groups.setdefault(together.checkpoint, []).append(together.title)
     assert [len(titles) for titles in groups.values()] == [3, 2, 1, 1]
+
+
+MEANT = {
+    "moee:sum": ("moee", {}),
+    "moee:sum@1": ("moee", {}),
+    "moee:hidden": ("moee_hidden", {"reading": "hidden"}),
+    "moee:hidden/last/all": ("moee_hidden_last_all", {"reading": "hidden", "hidden_layers": "all"}),
+    "moee:hidden/mean": ("moee_hidden_mean", {"reading": "hidden", "hidden_tokens": "mean", "routing_tokens": "mean"}),
+    "moee:routing": ("moee_routing", {"reading": "routing"}),
+    "moee:routing/mean": (
+        "moee_routing_mean",
+        {"reading": "routing", "hidden_tokens": "mean", "routing_tokens": "mean"},
+    ),
+    "moee:concat/last/mean": ("moee_concat_last_mean", {"reading": "concat", "hidden_layers": "mean"}),
+    "moee:sum@0.5/mean": ("moee_sum_0.5_mean", {"alpha": 0.5, "hidden_tokens": "mean", "routing_tokens": "mean"}),
+    "moee:sum@2": ("moee_sum_2", {"alpha": 2.0}),
+}
+
+
+@pytest.fixture
+def moe_words(small_moe, words) -> list[str]:
+    return [*(word for word in words if not word.startswith(("model", "tasks="))), f"model.path={small_moe}", TASKS]
+
+
+def test_what_the_words_mean(small_moe, tmp_path):
+    """Each is pooler=moee with these keys, and has a name of its own."""
+    cfg = plain(composed("evaluate", [f"model.path='{small_moe}'", f"runs_dir='{tmp_path}'"]))
+    usual = plain(composed("evaluate", ["pooler=moee"]))["pooler"]
+    for name, (word, changed) in MEANT.items():
+        (found,) = read_by(candidates(cfg), check_readings(name))
+        assert found.manifest["pooler"] == word
+        assert found.manifest["config"]["pooler"] == {**usual, **changed}
+    assert len(read_by(candidates(cfg), list(MEANT))) == len(MEANT) - 1, "moee:sum@1 is moee:sum"
+
+
+def test_names_tell_poolers_apart():
+    usual = plain(composed("evaluate", ["pooler=moee"]))["pooler"]
+    assert pooler_word({**usual, "hidden_tokens": "mean"}) == "moee_sum_hmean_rlast"
+    assert pooler_word({**usual, "routing_tokens": "mean"}) == "moee_sum_hlast_rmean"
+
+
+def test_a_mixed_list_scores_as_each_pooler_alone(moe_words, tmp_path, capsys):
+    listed = "mean,layer:1/eos,moee:hidden,moee:routing/mean,moee:sum@0.5"
+    places = [f"runs_dir={tmp_path / 'at_once'}", f"cache_dir={tmp_path / 'one'}"]
+    run(configured([*moe_words, f"readings=[{listed}]", *places]))
+    texts = re.findall(r"3 new scores, (\d+) texts", capsys.readouterr().out)
+    assert [int(n) > 0 for n in texts] == [True, False, False, False, False], "one pass serves all"
+    alone = [
+        ["pooler=mean"],
+        ["pooler=layer", "pooler.layer=1", "pooler.pooling=eos"],
+        ["pooler=moee", "pooler.reading=hidden"],
+        ["pooler=moee", "pooler.reading=routing", "pooler.hidden_tokens=mean", "pooler.routing_tokens=mean"],
+        ["pooler=moee", "pooler.alpha=0.5"],
+    ]
+    for own in alone:
+        run(configured([*moe_words, *own, f"runs_dir={tmp_path / 'alone'}", f"cache_dir={tmp_path / 'two'}"]))
+    together, apart = scores(tmp_path / "at_once"), scores(tmp_path / "alone")
+    assert together == apart
+    assert sorted(together) == [
+        f"embedded__{name}-bi-untrained"
+        for name in ("layer1_eos", "mean", "moee_hidden", "moee_routing_mean", "moee_sum_0.5")
+    ]
+    names = [sorted(p.name for p in (tmp_path / run).rglob("seed*")) for run in ("at_once", "alone")]
+    assert names[0] == names[1], "the same encoder has the same fingerprint"
+
+
+def test_readings_of_routers_are_scored_in_every_number_format(moe_words, tmp_path, capsys):
+    """Weights are stored in the format of the products, states are float32 next to them."""
+    for precision in ("mixed", "bf16"):
+        place = [f"results={tmp_path / precision}", f"cache_dir={tmp_path / precision}", f"precision={precision}"]
+        run(configured([*moe_words, *place, "readings=[mean,moee:routing]", "tasks=[Graded]"]))
+        assert capsys.readouterr().out.count("1 new scores") == 2
