@@ -1,7 +1,5 @@
 """The command line: Hydra's override words over conf/analysis.yaml, without Hydra's own folders and logs."""
 
-import sys
-from collections.abc import Container
 from pathlib import Path
 
 from analysis.settings import Settings, settings_from
@@ -44,27 +42,17 @@ def help_page() -> str:
     return "\n".join([USAGE, "keys (default):", *key_lines(), "", MORE + EXIT_CODE])
 
 
-def key_lines(keys: Container[str] | None = None) -> list[str]:
-    """Return one line per key of conf/analysis.yaml, or of those among `keys`: its name, default and meaning."""
+def key_lines() -> list[str]:
+    """Return one line per key of conf/analysis.yaml: its name, default and meaning."""
     lines = []
     for key, default, meaning in key_remarks("analysis"):
         shown = "required" if default == "???" else default
-        if keys is None or key in keys:
-            lines.append(f"  {key:<15}{'(' + shown + ')' if shown else '':<12} {meaning}")
+        lines.append(f"  {key:<15}{'(' + shown + ')' if shown else '':<12} {meaning}")
     return lines
 
 
-def settings_or_manual(usage: str, keys: Container[str]) -> Settings | None:
-    """Return the settings of a command that takes some of the keys; None where its manual was asked for and printed."""
-    words = sys.argv[1:]
-    if {"-h", "--help", "help"} & set(words):
-        print("\n".join([usage, "keys (default):", *key_lines(keys), "", EXIT_CODE]))
-        return None
-    return read_arguments(words, keys)
-
-
-def read_arguments(arguments: list[str], keys: Container[str] | None = None) -> Settings:
-    """Compose the settings from `key=value` words. keys: those that a command takes; None: all.
+def read_arguments(arguments: list[str]) -> Settings:
+    """Compose the settings from `key=value` words.
 
     Raises UserError for a word that is no override, an unknown key (with the nearest names), or a bad value.
     """
@@ -74,7 +62,7 @@ def read_arguments(arguments: list[str], keys: Container[str] | None = None) -> 
     from cli.compose import composer, plain
     from cli.words import readable
 
-    valid = [key for key, _, _ in key_remarks("analysis") if keys is None or key in keys]
+    valid = [key for key, _, _ in key_remarks("analysis")]
     names = [word.partition("=")[2].strip("'\"") for word in arguments if word.startswith(OF_A_GROUP)]
     words = [_checked(word, valid) for word in arguments if not word.startswith(OF_A_GROUP)]
     try:

@@ -81,7 +81,7 @@ def test_rooms_import_one_way(package):
 
 
 HEAVY = {"torch", "mteb", "transformers", "pandas"}
-ENTRY_POINTS = ["analysis.__main__", "analysis.control.__main__", "analysis.aa"]
+ENTRY_POINTS = ["analysis.__main__", "analysis.control.__main__"]
 ENTRY_POINTS += ["train", "evaluate", "study", "representation.__main__"]
 ENTRY_POINTS += ["training.mine.__main__", "training.specialise.__main__", "encoders.export.__main__"]
 

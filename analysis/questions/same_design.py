@@ -1,7 +1,4 @@
-"""Runs of one design compared as if they were two designs: how often chance alone tells them apart.
-
-Also what `python -m analysis.aa` prints.
-"""
+"""Runs of one design compared as if they were two designs: how often chance alone tells them apart."""
 
 from itertools import combinations
 from math import comb

@@ -56,13 +56,13 @@ def of_seeds(scores: Scores, settings: Settings) -> Scores:
     return replace(scores, frame=frame, designs=kept, notes=notes)
 
 
-def choose(scores: Scores, settings: Settings, fewest: int = 2) -> list[str]:
+def choose(scores: Scores, settings: Settings) -> list[str]:
     """Return the labels of the designs to compare, in order.
 
     Without `models=`: all trained designs (or all, where none is trained), in config order. With it: in the order
     given, the matches of a glob in config order; a glob takes untrained references only if it says "untrained".
-    Raises UserError for a pattern without a match, for fewer designs than `fewest`, 1 or 2, and for one that lacks some
-    of the seeds asked for.
+    Raises UserError for a pattern without a match, for one design alone, and for one that lacks some of the seeds asked
+    for.
     """
     designs, ordered = scores.designs, config_order(scores.designs, settings.order)
     chosen = [label for label in ordered if designs[label].trained] or ordered
@@ -74,7 +74,7 @@ def choose(scores: Scores, settings: Settings, fewest: int = 2) -> list[str]:
                 every = {name for label in ordered for name in names_of(label, designs[label])}
                 raise UserError(f"models= names {pattern!r}, which is not among the scores. {suggest(pattern, every)}")
             chosen += [label for label in matches if label not in chosen]
-    if len(chosen) < fewest:
+    if len(chosen) < 2:
         raise UserError(f"Only one design to compare: {chosen[0]}. A paired test needs two; widen models= or scores=.")
     if settings.seeds and "seed" not in settings.allow:
         _check_every_seed(scores.frame, chosen, settings.seeds)

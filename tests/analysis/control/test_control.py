@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from analysis.aa import main as aa
 from analysis.control.rule import NotControlledError
 from analysis.grids.markdown import markdown_grid
 from analysis.write import document, write_files
@@ -221,14 +220,11 @@ def test_foreign_scores_prove_nothing_and_need_a_word_beside_ours(planted, tmp_p
         ("objective.temprature", "Nearest: objective.temperature."),
     ],
 )
-def test_a_key_that_no_run_has_lets_nothing_through(planted, read_words, monkeypatch, key, near):
+def test_a_key_that_no_run_has_lets_nothing_through(planted, read_words, key, near):
     root = planted(_threads=2).root
     said = rf"allow= names '{key}', a key that no run has\. {near}"
     with pytest.raises(UserError, match=said):
         read_words(f"scores={root}", f"allow=[threads,{key}]")
-    monkeypatch.setattr("sys.argv", ["", f"scores={root}", f"allow=[threads,{key}]"])
-    with pytest.raises(UserError, match=said):
-        aa()
 
 
 def test_what_a_run_may_have_is_no_unknown_key(planted, read_words):

@@ -1,6 +1,5 @@
-"""Runs of one design against each other: every split counted by scipy's test, and `python -m analysis.aa`."""
+"""Runs of one design against each other: every split counted by scipy's test."""
 
-import sys
 from itertools import combinations
 
 import numpy as np
@@ -8,11 +7,9 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp, ttest_ind, wilcoxon
 
-from analysis.aa import main
 from analysis.analyse import analyse
 from analysis.questions.same_design import jackknife, same_design, splits
 from analysis.settings import Settings
-from cli.errors import UserError
 from tests.analysis.three_seeds import long_frame
 
 TASKS = [f"t{k}" for k in range(12)]
@@ -118,30 +115,3 @@ def test_the_jackknife_is_the_usual_error_where_each_split_is_a_run():
     error = np.sqrt(marks.mean() * (1 - marks.mean()) / 7)
     assert jackknife(marks, np.arange(8)[:, None], 8) == pytest.approx(error)
     assert np.isnan(jackknife(np.array([True, False, True]), splits(4, 2, 2), 4))
-
-
-def command(monkeypatch, *words):
-    monkeypatch.setattr(sys, "argv", ["aa", *map(str, words)])
-    main()
-
-
-def test_the_command_prints_the_table_of_the_report_and_writes_it(tmp_path, monkeypatch, capsys):
-    answer, _ = found(tmp_path, {"a": 6, "b": 3})
-    command(monkeypatch, f"scores={tmp_path / 'scores.csv'}", f"out={tmp_path / 'out'}")
-    printed = capsys.readouterr().out
-    for row in answer.grids[0].rows:
-        assert any(all(cell.text in line for cell in row) for line in printed.splitlines())
-    back = pd.read_csv(tmp_path / "out" / "same_design.csv")
-    pd.testing.assert_frame_equal(back, answer.frames["same_design"], check_exact=True, check_dtype=False)
-    assert (tmp_path / "out" / "same_design.md").read_text() in printed
-    assert "tabular" in (tmp_path / "out" / "same_design.tex").read_text()
-
-
-def test_single_runs_are_refused_in_one_line(tmp_path, monkeypatch):
-    path, _ = written(tmp_path, {"a": 1, "b": 1})
-    with pytest.raises(UserError, match=r"None of the 2 designs has two runs.*seed=0,1,2"):
-        command(monkeypatch, f"scores={path}")
-    with pytest.raises(UserError, match="There is no key 'report'"):
-        command(monkeypatch, f"scores={path}", "report=true")
-    with pytest.raises(UserError, match="scores= is missing"):
-        command(monkeypatch)
