@@ -137,11 +137,3 @@ def test_from_results_to_files(crossed, analyse_words, tmp_path):
     assert "## Main effects and interactions" in text
     assert "## Marginal means" in text
     assert r"\label{tab:marginals}" in files["table.tex"].read_text()
-
-
-def test_without_a_crossing_there_is_no_table(study, analyse_words, spread_scores, tmp_path):
-    for design in ("eos-causal", "mean-bi"):
-        study.run(design, spread_scores(0.4))
-    result = analyse_words(f"scores={study.root}")
-    assert "effects.csv" not in {path.name for path in write_files(result, tmp_path / "out")}
-    assert any("no two of pooler, attn are fully crossed" in note for note in result.notes)

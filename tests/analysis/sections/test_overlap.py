@@ -39,14 +39,6 @@ def test_the_table_names_tasks_with_such_texts_worst_first(analysed_with):
     assert frame.groupby("design")["exact"].sum().to_dict() == {"eos-causal": 0, "mean-bi": 8}
 
 
-def test_older_scores_were_not_measured(analysed_with):
-    """None of one design, and all tasks but one of the other."""
-    result = analysed_with(None, {task: counts for task, counts in COUNTED.items() if task != "STS0"})
-    (answer,) = [one for one in result.answers if one.name == "overlap"]
-    assert answer.notes[-1] == "How many texts of the tasks were trained on is not measured for eos-causal, mean-bi."
-    assert answer.notes[0].startswith("No text of 15 tasks")
-
-
 def test_seeds_count_by_their_largest_share_and_one_without_counts_leaves_the_design_out(
     analysed_with, study, spread_scores
 ):

@@ -25,10 +25,3 @@ def test_numbers_have_none_and_without_notes_nothing_changes():
     assert [row[1].notes for row in marks("b", left=2).rows] == ["x"]
     grid = Grid("g", "", ["Design"], [[Cell("b")]])
     assert footnoted(grid, [], DESIGNS) is grid
-
-
-def test_own_notes_stay():
-    grid = Grid("g", "", ["Design"], [[Cell("b", notes="e")]], footnotes=("e: exact",))
-    found = footnoted(grid, [NOTE], DESIGNS)
-    assert found.rows[0][0].notes == "e,x"
-    assert found.footnotes == ("e: exact", "x: threads: 2 in b, 4 in the others (allowed)")
