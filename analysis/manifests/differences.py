@@ -73,9 +73,8 @@ def _seeds(design: Design) -> set[str]:
 def run_differences(a: Run, b: Run) -> set[str]:
     """Return the keys in which two runs differ; one that a single run has is such a key.
 
-    With an untrained reference only what both
-    state is compared: it has no data, no order and no optimizer. Of `head.*` only what no pooler takes over is
-    compared, since `pooler.*` holds the sizes that were built.
+    With an untrained reference only what both state is compared: it has no data, no order and no optimizer. Of
+    `head.*` only what no pooler takes over is compared, since `pooler.*` holds the sizes that were built.
     """
     one, two = a.profile, b.profile
     both = a.trained and b.trained

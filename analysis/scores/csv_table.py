@@ -60,7 +60,12 @@ def _long(path: Path, cells: pd.DataFrame, factors: list[str]) -> Source:
     nameless = cells[(cells["model"] == "") | (cells["task"] == "")]
     if len(nameless):
         raise UserError(f"{nameless['source'].iloc[0]}: model or task is empty. Fill it in, or remove the line.")
-    columns = [name.lower() for name in factors] + (["training"] if "training" in cells else [])
+    cells = cells if "training" in cells else cells.assign(training="")
+    odd = cells[~cells["training"].isin(("", "after", BEFORE))]
+    if len(odd):
+        mend = f"Write {BEFORE} (of an untrained reference) or after, or give the column another name."
+        raise UserError(f"{odd['source'].iloc[0]}: training is {odd['training'].iloc[0]!r}. {mend}")
+    columns = [*(name.lower() for name in factors), "training"]
     designs = {}
     for model, rows in cells.groupby("model", sort=False):
         other = rows[rows[columns].ne(rows[columns].iloc[0]).any(axis=1)]
@@ -69,9 +74,10 @@ def _long(path: Path, cells: pd.DataFrame, factors: list[str]) -> Source:
             raise UserError(f"{other['source'].iloc[0]}: {model} has another {' or '.join(columns)} than above. {mend}")
         first: dict[str, str] = rows.iloc[0].to_dict()
         levels = {name: first[name.lower()] for name in factors}
-        designs[str(model)] = Design(str(model), trained=first.get("training") != BEFORE, factors=levels)
+        designs[str(model)] = Design(str(model), trained=first["training"] != BEFORE, factors=levels)
     scores = _numbers(cells["score"], cells["task"], cells["source"], "remove the line")
-    return Source(path, table(cells.assign(score=scores)), designs)
+    known = cells[[name for name in cells if name in (*LONG, "source")]]
+    return Source(path, table(known.assign(score=scores)), designs)
 
 
 def _wide(path: Path, cells: pd.DataFrame, own_types: dict[str, str]) -> Source:

@@ -42,8 +42,10 @@ def test_long_equals_wide_and_gz(run, tmp_path, read_words):
 
 
 def test_long_with_type_and_seed(run):
-    text = "model,task,score,type,seed\n"
-    text += "".join(f"{m},t{k},{s / 10},Own,{seed}\n" for m, s in (("a", 1), ("b", 3)) for k in "xy" for seed in (0, 1))
+    text = "model,task,score,type,seed,problem\n"
+    text += "".join(
+        f"{m},t{k},{s / 10},Own,{seed},none\n" for m, s in (("a", 1), ("b", 3)) for k in "xy" for seed in (0, 1)
+    )
     result = run(text.replace("b,ty,0.3,Own,1", "b,ty,0.5,Own,1"))
     assert result.material.types == {"Own": ["tx", "ty"]}
     assert result.material.matrix.loc["ty", "b"] == pytest.approx(0.4)
@@ -139,6 +141,8 @@ def test_untrained_references_are_those_of_their_cell_and_no_designs(tmp_path, r
     for name, frame in frames.items():  # what counts no reference among the designs, and is read again
         pd.testing.assert_frame_equal(frame, plain[name])
         pd.testing.assert_frame_equal(frame, again[name])
+    with pytest.raises(UserError, match=r"line 38: training is .no.\. Write before"):
+        run(text.replace(".05,before", ".05,no", 1))
     with pytest.raises(UserError, match=r"line 38: d has another pooler or attn or training than above"):
         run(text.replace("d-start", "d", 1))
 
@@ -147,7 +151,7 @@ def test_a_factor_of_no_column_and_a_model_on_two_levels_are_refused(run):
     assert run(FACTORS, "factors=[pooler,step]").material.designs["d"].factors == {"pooler": "mean", "step": "1"}
     with pytest.raises(UserError, match=r"^factors= names 'lora.r': no manifest .* no csv has such a column"):
         run(FACTORS, "factors=[pooler,attn,lora.r]")
-    with pytest.raises(UserError, match="line 3: d has another pooler or attn than above"):
+    with pytest.raises(UserError, match="line 3: d has another pooler or attn or training than above"):
         run(FACTORS.replace("d,mean,bi,1,t1", "d,mean,causal,1,t1"))
 
 
