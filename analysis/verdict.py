@@ -18,6 +18,7 @@ from analysis.settings import Settings
 from analysis.statistics.seeds import FEWEST_SEEDS, SAME_DESIGN
 
 DESIGNS_NAMED, TASKS_NAMED = 8, 4
+MOST_LEFT_OUT = 150  # tasks: with more, all pairs compared again without each would take minutes
 COPIES = "the scores of either are equal with every seed, so these are copies of one run"
 
 
@@ -112,8 +113,8 @@ def _carried(pair: pd.Series, material: Material) -> str:
 
     All pairs of the last block are compared and corrected again without each task.
     """
-    tasks = material.blocks[material.last]
-    if not pair["told"] or len(material.pairs_on(material.last)) > material.settings.rows_shown:
+    tasks, many = material.blocks[material.last], len(material.pairs_on(material.last)) > material.settings.rows_shown
+    if not pair["told"] or many or len(tasks) > MOST_LEFT_OUT:
         return ""
     both, carriers = [pair["first"], pair["second"]], []
     for task in tasks:
