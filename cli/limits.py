@@ -144,8 +144,8 @@ def _of_another_kind(key: str, value: Any) -> str:
     if below and key not in kinds:
         return f"left out: it has keys of its own, such as {below}"
     allowed = kinds.get(key, {_kind(value)})
-    if allowed == {NULL}:  # numbers that may be null have a limit
-        allowed = {NULL, str, list, dict}
+    if allowed == {NULL}:  # numbers that may be null have a limit, those of a pooler where its class is
+        allowed = {NULL, str, list, dict, *([float] if key.startswith("pooler.") else [])}
     return "" if _kind(value) in allowed else " or ".join(what for kind, what in KINDS.items() if kind in allowed)
 
 

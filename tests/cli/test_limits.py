@@ -10,6 +10,7 @@ from training.checks import check_sizes
 # What no key takes, whatever its kind: a list of lists where a number, word or switch belongs, a number beside a list.
 ODD = [[1, [2]], {"no such": {"key": 1}}]
 CELLS = [[], ["pooler=multilayer", "attn=bi_last"], ["data=jsonl"], ["objective=mixed", "data=families"]]
+SIZED = [["divergence=all", "design=model5"], ["pooler=linear", "pooler.match_params=5000"], ["design=nv_embed"]]
 OPEN = ("data.columns.", "data.packages", "data.held_out", "data.development", "model.lora_targets", "lora.targets")
 
 
@@ -47,7 +48,7 @@ def test_what_may_stand_is_said(word, message):
 
 
 def test_every_key_of_the_defaults_is_allowed():
-    for cell in CELLS:
+    for cell in [*CELLS, *SIZED]:
         check_limits(plain(composed("train", cell)), ENCODER, ENCODER_WORDS)
 
 
