@@ -49,7 +49,7 @@ def test_what_may_stand_is_said(word, message):
 
 def test_every_key_of_the_defaults_is_allowed():
     for cell in [*CELLS, *SIZED]:
-        check_limits(plain(composed("train", cell)), ENCODER, ENCODER_WORDS)
+        check_sizes(plain(composed("train", cell)))
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=" ".join)
