@@ -20,7 +20,7 @@ SUBLAYER = "sublayer"  # attribute of a module whose LoRA layers are weighed tog
 
 @dataclass(frozen=True)
 class Mixing:
-    """The weighing of experts: conf/tables/adapter.yaml. top_k: None for all."""
+    """The weighing of experts: conf/adapter/mixse.yaml. top_k: None for all."""
 
     experts: int
     top_k: int | None

@@ -20,7 +20,7 @@ class LatentAttention(Pooler):
     the mean over the pooled tokens: without the instruction unless `pool_instruction`. Norms, residuals and the
     latents z [R, D] as in the published model. All float32. Tokens do not see one another here.
 
-    head: sizes and start, see conf/tables/head.yaml and `sized`, num_latents in the place of num_queries. start:
+    head: sizes and start, head.* of conf/ and `sized`, num_latents in the place of num_queries. start:
     "near_mean" makes the pooler the plain mean at first (attention and MLP add zero); "torch" is torch's own start.
     """
 

@@ -16,7 +16,7 @@ class MoEETrained(Pooler):
 
     reading: "joined" (a vector of each layer, then of each router) or "routing" (the routers alone). tokens: whether
     a key is the "last" token's or the "mean". Each key has a trainable offset, from N(0, layer_weights_std^2). Routing
-    weights enter as N_l p - 1, so that an even use of the experts is zero. head: see conf/tables/head.yaml and `sized`.
+    weights enter as N_l p - 1, so that an even use of the experts is zero. head: head.* of conf/ and `sized`.
     """
 
     consumes: ClassVar[Literal["last", "layers", "routers"]] = "routers"

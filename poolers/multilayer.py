@@ -20,7 +20,7 @@ class MultiLayerTrainable(Pooler):
     bidirectional); "all": every token of every layer is a key, attended layer by layer.
     layer_weights: whether W is there, drawn from N(0, layer_weights_std^2). layers: "all", "last:k" or "every:k"
     (the last layer and every k-th before it). mask_padding: see `LastLayerTrainable`; of use with tokens="all".
-    head: sizes and start of the head, see conf/tables/head.yaml and `sized`. query="instruction": the keys of a layer
+    head: sizes and start of the head, head.* of conf/ and `sized`. query="instruction": the keys of a layer
     are asked by queries that this layer's states of the instruction moved.
     """
 

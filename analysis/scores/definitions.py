@@ -1,7 +1,7 @@
 """Splits and subsets of a task that count: those of a benchmark of mteb, or of mteb's own metadata of the task.
 
 `mteb_definitions.json.gz` is written by `python benchmarks/make_mteb_tasks.py`, which asks the installed mteb; this
-package itself imports no mteb. conf/tables/benchmark.yaml names some tasks of such a benchmark.
+package itself imports no mteb. conf/benchmark names some tasks of such a benchmark.
 """
 
 import gzip

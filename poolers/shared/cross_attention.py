@@ -17,7 +17,7 @@ WORDS = {**HEAD_WORDS, "query": ("fixed", "instruction")}
 
 
 def sized(width: int, settings: dict[str, Any], extra: int = 0) -> dict[str, Any]:
-    """Return the arguments of `CrossAttentionHead` from the keys of conf/tables/head.yaml.
+    """Return the arguments of `CrossAttentionHead` from the keys of head.* in conf/encoder.yaml.
 
     of_width: num_queries and head_dim are meant for that hidden size, and scaled in proportion to `width`.
     match_params: the MLP's inner width is chosen so that the pooler has this many parameters, `extra` included, to
