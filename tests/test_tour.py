@@ -31,7 +31,7 @@ TOUR = {
         "train.py -m design=sgpt,bellm,nv_embed,echo,prompteol,repllama,e5,gritlm,matryoshka study=tour " + PAIRS,
     ],
     "a sweep by a launcher": [
-        f"train.py -m hydra/launcher=joblib hydra.launcher.n_jobs=2 pooler=lastlayer pooler.tokens=last,mean {PAIRS}"
+        f"train.py -m hydra/launcher=submitit_local pooler=lastlayer pooler.tokens=last,mean {PAIRS}"
     ],
     "LLM2Vec": [
         f"train.py objective=mntp {TEXT}",
@@ -53,7 +53,7 @@ TOUR = {
         f"train.py {EXPERT} study=mixse adapter=mixse adapter.experts={BOTH}",
         f"train.py {EXPERT} study=joint adapter=mixse adapter.experts=2 adapter.trains=experts",
         f"train.py {EXPERT} study=ties lora.start={BOTH} lora.combine=ties",
-        "train.py objective=next_token " + TEXT,
+        "train.py objective=next_token attn=causal " + TEXT.replace("attn=bi ", ""),
     ],
     "mining, distillation, mixes": [
         f"train.py study=tour {PAIRS}",
