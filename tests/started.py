@@ -12,6 +12,7 @@ import os
 import runpy
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -132,12 +133,17 @@ def become(request: Mapping[str, Any]) -> None:
     file = Path(request["tree"], words[0])
     first = request["tree"] if kind else str(file.parent)
     sys.path[:1] = [first, *filter(None, request["env"].get("PYTHONPATH", "").split(os.pathsep))]
-    if kind == "-c":
-        exec(words[0], {"__name__": "__main__"})
-    elif kind == "-m":
-        runpy.run_module(words[0], run_name="__main__", alter_sys=True)
-    else:
-        runpy.run_path(str(file), run_name="__main__")
+    try:
+        if kind == "-c":
+            exec(words[0], {"__name__": "__main__"})
+        elif kind == "-m":
+            runpy.run_module(words[0], run_name="__main__", alter_sys=True)
+        else:
+            runpy.run_path(str(file), run_name="__main__")
+    finally:
+        # As an interpreter does when it ends. multiprocessing would first wait for child processes, of which joblib's
+        # end after five idle minutes unless they are told here.
+        threading._shutdown()  # type: ignore[attr-defined]
 
 
 def _unread() -> int:

@@ -8,13 +8,10 @@ import pytest
 
 from analysis.cli import read_arguments
 from analysis.questions.claims import read_claims
-from analysis.report.page import report_page
-from analysis.write import draw
 from cli.errors import UserError
 from encoders.backbone import load_backbone
 from evaluation.candidates import candidates
 from records.files import read_object
-from tests.analysis.conftest import Study, analysed
 from tests.analysis.manifests import manifest
 from tests.encoders.test_checkpoint import model_of, saved
 from tests.test_imports import MAY_IMPORT, ROOT
@@ -102,24 +99,3 @@ def test_a_manifest_alone_executes_no_code(tmp_path, compose_cell, small_model):
         candidates(asked)
     asked["model"]["trust_remote_code"] = True
     assert len(candidates(asked)) == 1
-
-
-NASTY = "<script>alert('x')<img src=x onerror=y>"
-
-
-def test_names_of_models_tasks_types_and_data_become_no_markup(tmp_path):
-    """In the page, all of whose tags are its own: those of a study with other names."""
-    pages = []
-    for name in ("plain", NASTY):
-        study = Study(tmp_path / str(len(pages)))
-        types = {f"{name}{k}": {"type": f"{name} {'ab'[k % 2]}", "source": name} for k in range(10)}
-        (study.root / "tasks.json").write_text(json.dumps(types))
-        for k, design in enumerate(("eos-causal", "mean-bi")):
-            scores = {task: 0.3 + 0.1 * k + 0.01 * ((3 * j + k) % 7) for j, task in enumerate(types)}
-            study.run(design, scores, data__name=f"{name}{k}", model__path=name, _device=name)
-        renamed = f'rename={{eos-causal: "{name}"}}'
-        result = analysed((f"scores={study.root}", "allow=[data.name]", renamed), ("means", "pairs"))
-        pages.append(report_page(result, draw(result)))
-    tags = [[part.split(None, 1)[0].rstrip(">") for part in page.split("<")[1:]] for page in pages]
-    assert tags[0] == tags[1]
-    assert pages[1].count("&lt;script&gt;") > 10

@@ -69,9 +69,9 @@ def test_unreachable_rows_are_marked():
 
 @pytest.mark.parametrize(("correction", "floor"), [("holm", 0.375), ("bh", 0.125)])  # 3 x 2/2^4; 2/2^4
 def test_no_scores_at_all_go_below_the_floor(correction, floor):
-    """Every sign pattern of three pairs over four tasks: the corrected p never undercuts the promised least."""
+    """Every sign pattern of three pairs over four tasks, up to a turn of all: no p is below the promised least."""
     lowest = np.ones(3)
-    for signs in product([-1, 1], repeat=8):
+    for signs in product([1], *[[-1, 1]] * 7):
         b, c = np.array(signs[:4]) * [0.01, 0.02, 0.03, 0.04], np.array(signs[4:]) * [0.2, 0.21, 0.22, 0.23]
         test = signed_rank(np.array([b, c, c - b]))
         tests = pd.DataFrame({"type": "STS", "p": test.p, "p_min": test.p_min})

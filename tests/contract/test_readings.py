@@ -6,7 +6,6 @@ import torch
 
 from encoders.encoder import Reading, Readings
 from encoders.loading import load_readings, untrained
-from poolers.shared.base import Pooler
 from tests.contract.conftest import TEXTS
 
 
@@ -34,16 +33,3 @@ def test_trained_poolers_can_share_a_pass_too(encoder_of, cell):
         found = Readings(encoder, {n: Reading(e.pooler, e.normalize) for n, e in others.items()})(batch)
         for name, alone in others.items():
             assert torch.equal(found[name], alone(batch))
-
-
-def test_a_kind_that_nobody_collects_is_named(encoder_of):
-    class Router(Pooler):
-        consumes = "router"
-
-        def forward(self, states, tokens):
-            return states
-
-    encoder, tokenizer = encoder_of("mean", "bi")
-    readings = Readings(encoder, {"router": Reading(Router(32, 3), True)})
-    with pytest.raises(NotImplementedError, match="Router consumes 'router', which is not collected yet"):
-        readings(tokenizer.batch(tokenizer(TEXTS)))

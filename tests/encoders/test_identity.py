@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from transformers import MistralConfig, MistralModel
 
 import encoders.identity
 from cli.errors import UserError
@@ -20,20 +19,6 @@ from records.lineage import Stage, check_base
 
 CPU = torch.device("cpu")
 TEXTS = ["the sum of two arrays is returned as a new array with the same shape and type of its first argument"]
-
-
-@pytest.fixture
-def windowed(small_model, tmp_path):
-    """A decoder whose configuration has a sliding window of four tokens."""
-    torch.manual_seed(0)
-    shape = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3, "num_attention_heads": 2}
-    vocabulary = json.loads((small_model / "config.json").read_text())["vocab_size"]
-    config = MistralConfig(
-        **shape, num_key_value_heads=1, vocab_size=vocabulary, max_position_embeddings=128, sliding_window=4
-    )
-    shutil.copytree(small_model, tmp_path / "windowed")
-    MistralModel(config).save_pretrained(tmp_path / "windowed")
-    return tmp_path / "windowed"
 
 
 @pytest.fixture
@@ -55,16 +40,6 @@ def encoders_of(compose_cell, *each):
 
 def stores(found, folder):
     return [open_store(encoder, folder).folder for encoder in found]
-
-
-def test_a_sliding_window_is_another_encoder(compose_cell, windowed, tmp_path):
-    path = f"model.path={windowed}"
-    wide, narrow = encoders_of(
-        compose_cell, (path,), (path, "model.sliding_window=true", "model.attn_implementation=sdpa")
-    )
-    assert np.abs(wide.encode(TEXTS) - narrow.encode(TEXTS)).max() > 1e-3
-    assert wide.fingerprint != narrow.fingerprint
-    assert len(set(stores([wide, narrow], tmp_path))) == 2
 
 
 def test_an_edited_configuration_is_another_encoder_and_another_base(compose_cell, edited, tmp_path):

@@ -14,7 +14,6 @@ from cli.limits import Limit
 from encoders.attention.pattern import Pattern, earlier, pattern_of, whole_text
 from encoders.attention.probe import probe, sight, sight_of_layers
 from encoders.attention.switch import attention_of, set_attention
-from encoders.attention.unpadded import Segments
 from encoders.backbone import load_backbone
 from encoders.encoder import Encoder
 from encoders.layers import parts
@@ -90,15 +89,6 @@ def test_each_layer_sees_what_the_pattern_says(backbone, pattern, kernel, dtype)
     probe(decoder, pattern_of({"name": "causal"}))
 
 
-def test_a_window_that_only_a_long_text_shows_is_told_from_causal(backbone):
-    decoder = backbone()
-    set_attention(decoder, Window(20))
-    assert torch.equal(sight_of_layers(decoder)[0], torch.ones(6, 6).tril().bool())
-    probe(decoder, Window(20), longest=40)
-    with pytest.raises(UserError, match="do not see what they must"):
-        probe(decoder, Window(30), longest=40)
-
-
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("pattern", PATTERNS, ids=str)
@@ -147,19 +137,6 @@ def test_what_a_pattern_refuses(backbone):
         pattern_of({"name": "bi_last", "layer": 1})
     with pytest.raises(UserError, match=r"attn.layers=0 must be a whole number, at least 1"):
         pattern_of({"name": "bi_last", "layers": 0})
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-@torch.no_grad()
-def test_all_layers_is_bi(backbone, kernel):
-    ids = torch.tensor([[5, 60, 90, 7, 8]])
-    last, both = backbone(kernel), backbone(kernel)
-    set_attention(last, bi_last(3))
-    set_attention(both, pattern_of({"name": "bi"}))
-    one, other = (
-        m(input_ids=ids, use_cache=False, segments=Segments((5,), ids.device)).last_hidden_state for m in (last, both)
-    )
-    assert (one - other).abs().max() < 1e-5
 
 
 def test_a_switch_that_was_lost_is_refused(backbone):

@@ -3,7 +3,9 @@
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 from transformers import AutoConfig, AutoModel
+from transformers.models.olmoe import modeling_olmoe
 
 from cli.compose import composed, plain
 from cli.errors import UserError
@@ -11,9 +13,12 @@ from encoders.attention.pattern import pattern_of
 from encoders.attention.switch import set_attention
 from encoders.backbone import load_backbone
 from encoders.encoder import Encoder
+from encoders.loading import build_encoder
+from encoders.precision import PRECISIONS
 from encoders.routers import experts_of, routers
 from poolers.shared.base import PAD
 from poolers.shared.registry import build_pooler
+from tests.encoders.test_checkpoint import model_of
 from tests.encoders.test_families import batch_of
 from tests.families import EXPERTS, SIZES
 
@@ -114,3 +119,78 @@ def test_under_gradient_checkpointing_each_router_is_heard_once(folder):
     (one, grads), (other, again) = results
     assert torch.equal(one, other)
     assert all(torch.equal(a, b) and a.any() for a, b in zip(grads, again, strict=True))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_products_of_experts_are_those_of_linear_layers_under_autocast(tmp_path, family):
+    """transformers' loop over experts calls F.linear, which autocast rounds: output and gradients are the loop's."""
+    torch.manual_seed(0)
+    settings = {**SIZES, **FAMILIES[family]}
+    AutoModel.from_config(AutoConfig.for_model(family, **settings)).save_pretrained(tmp_path)
+    backbone = load_backbone(model_of(tmp_path), torch.float32)
+    experts = next(m for m in backbone.modules() if hasattr(m, "gate_up_proj"))
+    chosen, weights = torch.randn(40, 4).topk(2).indices, torch.rand(40, 2)
+    hidden = torch.randn(40, 32)
+    ours = backbone.config._experts_implementation
+    results = []
+    for way, autocast in ((ours, True), ("eager", True), ("eager", False)):
+        backbone.config._experts_implementation = way
+        x, w = hidden.clone().requires_grad_(), weights.clone().requires_grad_()
+        with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+            out = experts(x, chosen, w)
+        assert out.dtype is torch.float32
+        out.square().sum().backward()
+        results.append((out.detach(), x.grad, w.grad))
+    for cast, loop, exact in zip(*results, strict=True):
+        assert (cast - loop).norm() < 0.3 * (loop - exact).norm()
+        assert (loop - exact).norm() > 1e-3 * exact.norm()
+
+
+def build(compose_cell, precision):
+    cfg = compose_cell("moee", "bi", "pooler.reading=routing", f"precision={precision}")
+    return build_encoder(cfg, PRECISIONS[precision], torch.device("cpu"))
+
+
+def softmax_first(forward):
+    """As the routers of transformers 5.2: probabilities stand where later versions have logits."""
+
+    def changed(self, hidden):
+        logits, *rest = forward(self, hidden)
+        return F.softmax(logits, dtype=torch.float, dim=-1), *rest
+
+    return changed
+
+
+REFUSED = "do not weigh experts by a softmax of their logits"
+
+
+@pytest.fixture(params=[softmax_first, lambda f: lambda self, h: (2 * f(self, h)[0], *f(self, h)[1:])])
+def changed_router(request, monkeypatch):
+    kind = modeling_olmoe.OlmoeTopKRouter
+    monkeypatch.setattr(kind, "forward", request.param(kind.forward))
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.usefixtures("changed_router")
+def test_another_thing_is_refused(compose_cell, precision):
+    with pytest.raises(UserError, match=rf"MoE layers 0, 1, 2\) {REFUSED}"):
+        build(compose_cell, precision)
+
+
+@pytest.mark.parametrize("norm", [False, True])
+@pytest.mark.parametrize("family", [*FAMILIES, "deepseek_v3", "dots1"])
+def test_routers_that_are_sigmoids_are_refused(compose_cell, tmp_path, small_model, family, norm):
+    """The softmax of a sigmoid router's logits is nothing that the decoder computes; hidden states may be read."""
+    torch.manual_seed(0)
+    settings = {**SIZES, **FAMILIES.get(family, DEEPSEEK), "norm_topk_prob": norm}
+    settings |= {"num_key_value_heads": 4} if family == "dots1" else {}
+    AutoModel.from_config(AutoConfig.for_model(family, **settings)).save_pretrained(tmp_path)
+    words = [f"model.path={tmp_path}", "model.attn_implementation=eager"]
+    reads = compose_cell("moee", "bi", "pooler.reading=routing", *words)
+    if family in ("glm4_moe", "deepseek_v3", "dots1"):
+        with pytest.raises(UserError, match=REFUSED):
+            build_encoder(reads, PRECISIONS["fp32"], torch.device("cpu"))
+    else:
+        for precision in PRECISIONS.values():
+            build_encoder(reads, precision, torch.device("cpu"))
+    build_encoder(compose_cell("mean", "bi", *words), PRECISIONS["fp32"], torch.device("cpu"))

@@ -136,13 +136,3 @@ def test_the_backbone_stays_in_evaluation_mode(opened):
     encoder, _ = opened()
     assert encoder.train().pooler.training
     assert not encoder.backbone.training
-
-
-def test_a_shard_that_another_process_has_written_meanwhile_stays(filled, opened):
-    """Two caches opened before either has written: shards are mapped into memory by others, so none is replaced."""
-    other, tokenizer = opened()
-    encoder, _, _ = filled()
-    before = {path: path.stat().st_ino for path in encoder.cache.folder.glob(f"*/{STATES}")}
-    compute_states(other, tokenizer, tokenizer(TEXTS), budget=40)
-    assert {path: path.stat().st_ino for path in other.cache.folder.glob(f"*/{STATES}")} == before
-    assert other.cache.missing(tokenizer(TEXTS)) == []

@@ -1,4 +1,4 @@
-"""Attention without padding, against literal block-diagonal masks in float64."""
+"""Attention without padding, against literal block-diagonal masks in float64; its dropout, with the same masks."""
 
 import math
 from types import SimpleNamespace
@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from encoders.attention import unpadded
 from encoders.attention.layout import arranged
 from encoders.attention.pattern import earlier, whole_text
 from encoders.attention.unpadded import SLACK, UNPADDED, Segments, unpadded_attention
@@ -84,3 +85,47 @@ def test_rows_and_back(side):
 class _Decoder(torch.nn.Module):
     class config:  # noqa: N801  (as transformers spells it)
         _attn_implementation = UNPADDED
+
+
+FEW, P = (5, 3, 5), 0.4
+
+
+def dense(query, key, value, kept, is_causal):
+    """[1, N, H, d] text by text, head by head. kept: (text, head) -> [n, n] zeros and ones."""
+    out, start = torch.zeros(1, sum(FEW), HEADS, WIDTH, dtype=query.dtype), 0
+    for text, n in enumerate(FEW):
+        span = slice(start, start + n)
+        for head in range(HEADS):
+            q, k, v = query[0, head, span], key[0, head // 3, span], value[0, head // 3, span]
+            scores = 0.5 * q @ k.T
+            if is_causal:
+                scores = scores.masked_fill(torch.ones(n, n, dtype=torch.bool).triu(1), -torch.inf)
+            out[0, span, head] = (scores.softmax(dim=-1) * kept[text, head] / (1 - P)) @ v
+        start += n
+    return out
+
+
+@pytest.mark.parametrize("sees", [earlier, whole_text])
+def test_dropout_of_attention_is_that_of_its_masks(monkeypatch, sees):
+    drawn, real = [], unpadded.draw_kept
+    monkeypatch.setattr(unpadded, "draw_kept", lambda like, p: drawn.append(real(like, p)) or drawn[-1])
+    torch.manual_seed(0)
+    n = sum(FEW)
+    inputs = [torch.randn(1, h, n, WIDTH, dtype=torch.float64, requires_grad=True) for h in (HEADS, SHARED, SHARED)]
+    segments = Segments(FEW, torch.device("cpu"))
+    out, _ = unpadded_attention(SimpleNamespace(sees=sees), *inputs, None, 0.5, segments=segments, dropout=P)
+    kept = {}
+    order = sorted(range(3), key=lambda i: -FEW[i])
+    for group, mask in zip(segments.groups(sees), drawn, strict=True):
+        blocks = mask.view(SHARED, group.texts, HEADS // SHARED, group.width, group.width)
+        for b in range(group.texts):
+            text = order.pop(0)
+            for head in range(HEADS):
+                kept[text, head] = blocks[head // 3, b, head % 3, : FEW[text], : FEW[text]].double()
+    wanted = dense(*inputs, kept, sees is earlier)
+    assert float((out - wanted).detach().abs().max()) < 1e-6, "the softmax is taken in float32"
+    weight = torch.randn_like(out)
+    mine, theirs = (torch.autograd.grad((x * weight).sum(), inputs) for x in (out, wanted))
+    assert max(float((a - b).abs().max()) for a, b in zip(mine, theirs, strict=True)) < 1e-5
+    shares = torch.cat([m.flatten() for m in drawn]).double().mean()
+    assert abs(float(shares) - (1 - P)) < 0.15

@@ -6,15 +6,11 @@ from sentence_transformers import SentenceTransformer
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from encoders.export.__main__ import main as export
 from evaluation.command import run
 from evaluation.foreign import ForeignEncoder
 from evaluation.tasks.folder import folder_tasks
 from evaluation.tasks.mteb_task import mteb_task
 from evaluation.words import evaluate_words
-from records.run_folder import RunFolder
-from tests.triples import write_triples
-from training.run import train_run
 
 TASKS = ["Asked", "Graded", "Pairs"]
 
@@ -47,23 +43,6 @@ def test_they_get_the_scores_of_their_vectors(scored, small_model, tmp_path):
         "embedded+token_choice.pool_eos-false/mean-causal-untrained",
         f"{small_model.parent.name}/{small_model.name}",
     }
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("pooler", ["eos", "multilayer"])
-def test_an_exported_run_gets_the_scores_of_the_run(compose_cell, scored, tmp_path, pooler):
-    """On a task of each type, by modules of sentence-transformers (eos) and by code in the folder (multilayer)."""
-    words = ["max_steps=2", "global_batch_size=8", "checkpoint_every=0", "progress=false"]
-    words = [f"trainer.{word}" for word in words] + ["logging.tensorboard=false", "objective.warmup=1"]
-    words += ["data=jsonl", f"data.path='{write_triples(tmp_path / 'triples.jsonl')}'", "data.validation=4"]
-    run_folder, folder = tmp_path / "runs" / f"{pooler}-bi" / "seed0", tmp_path / "model"
-    train_run(compose_cell(pooler, "bi", *words, "objective.lr=2e-2"), RunFolder(run_folder))
-    export([f"run={run_folder}", f"to={folder}"])
-    ours = scored(f"run={run_folder}", "tasks=null")
-    theirs = scored(f"foreign={folder}", "tasks=null", "accelerator=cpu", "model.trust_remote_code=true")
-    assert theirs.computed == 7
-    assert main_scores(theirs) == pytest.approx(main_scores(ours), abs=1e-4)
-    assert min(main_scores(ours).values()) < 0.9, "other vectors would have another score"
 
 
 def test_what_does_not_go_with_them_is_one_line(scored, tmp_path):

@@ -12,9 +12,7 @@ from encoders.text_encoder import TextEncoder
 from evaluation.candidates import candidates, configured, pooler_word
 from evaluation.command import run
 from evaluation.embeddings import _shared
-from evaluation.readings import PLAIN, check_readings, read_by, share_starts
-from poolers.layer import POOLINGS
-from poolers.shared.registry import pooler_names
+from evaluation.readings import check_readings, read_by, share_starts
 from records.manifest import MANIFEST_VERSION, sealed
 
 TASKS = "tasks=[Asked,Graded,Pairs]"
@@ -33,20 +31,6 @@ def scores(root: Path) -> dict[str, dict]:
         if path.stem in ("Asked", "Graded", "Pairs", "Clusters"):
             found.setdefault(path.parts[-3], {})[path.stem] = json.loads(path.read_text())["scores"]
     return found
-
-
-def test_the_plain_readings_are_the_poolers_of_hidden_states_without_parameters() -> None:
-    from importlib import import_module
-
-    from poolers.shared.base import Pooler
-
-    free = []
-    for name in pooler_names():
-        own = [v for v in vars(import_module(f"poolers.{name}")).values() if isinstance(v, type)]
-        (cls,) = [v for v in own if issubclass(v, Pooler) and v.__module__ == f"poolers.{name}"]
-        free += [] if cls.needs_training or cls.consumes == "routers" else [name]
-    assert sorted([*PLAIN, "layer"]) == free
-    assert set(PLAIN) == set(POOLINGS)
 
 
 def test_names_are_checked_before_anything_is_loaded() -> None:

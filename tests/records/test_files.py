@@ -66,10 +66,3 @@ def test_files_and_folders_have_the_modes_of_the_umask(tmp_path, umask):
     modes = {p.name: S_IMODE(p.stat().st_mode) for p in [tmp_path / "adapter", *(tmp_path / "adapter").rglob("*")]}
     files, folders = 0o666 & ~umask, 0o777 & ~umask
     assert modes == {"adapter": folders, "inner": folders, "adapter_model.safetensors": files, "config.json": files}
-
-
-def test_a_single_file_has_it_too(tmp_path, umask):
-    with replacing(tmp_path / "head.safetensors") as draft:
-        save_file({"a": torch.zeros(2)}, draft)
-    assert S_IMODE((tmp_path / "head.safetensors").stat().st_mode) == 0o666 & ~umask
-    assert [p.name for p in tmp_path.iterdir()] == ["head.safetensors"]

@@ -33,15 +33,9 @@ def test_the_default_cell():
     [
         "lora.r=8",
         "trainer.max_steps=3",
-        "max_length=48",
         "pooler.num_queries=8",
-        "data.one_source=true",
-        "precision=fp32",
-        "attn.tokens=last",
-        "objective.lr=2e-4",
         "lora.targets=[q_proj]",
         "model=qwen2_0_5b",
-        "token_budget=9",
         "study=mine",
     ],
 )
@@ -52,7 +46,7 @@ def test_any_other_key_moves_the_study(other):
     assert moved.parts[-2:] == usual.parts[-2:]
 
 
-@pytest.mark.parametrize("study", ["", "null", "' '", ".", "..", "5"])
+@pytest.mark.parametrize("study", ["", "' '", ".."])
 @pytest.mark.parametrize("command", [["train.py", "check=true"], ["evaluate.py", "run=null", "benchmark=docs_smoke"]])
 def test_a_study_without_a_name_is_refused(command, study, tmp_path):
     """Its folder would be runs_dir itself, or the one above; without a text there would be a trace."""
@@ -100,11 +94,6 @@ FIXED = (
 @pytest.mark.parametrize("further", [(), ("model=qwen2_0_5b",), ("template=echo",), ("lora.r=8", "max_length=48")])
 def test_a_study_that_is_named_is_its_folder(further):
     assert folder(*FIXED, "pooler=multilayer", "attn=bi", *further).parts == ("runs", "held", "multilayer-bi", "seed0")
-
-
-def test_without_a_name_of_its_own_a_study_names_what_differs():
-    words = ["lora.r=8", "trainer.max_steps=9"]
-    assert folder(*words).parts[1] == "embedded+lora.r-8+trainer.max_steps-9"
 
 
 @pytest.mark.parametrize(
@@ -178,12 +167,6 @@ def test_a_mix_is_named_by_its_shares_and_by_sources_of_its_own():
     assert folder("data=mix", "data.mix.classes=.1").parts[-3] == "embedded+data-mix+data.mix.classes-0.1"
     other = folder("data=mix", "data@data.sources.pairs=jsonl", "data.sources.pairs.path=a").parts[-3]
     assert other == "embedded+data-mix+data_data.sources.pairs-jsonl+data.sources.pairs.path-a" + other[-9:]
-
-
-def test_keys_of_an_objective_that_a_named_study_chooses_are_folder():
-    """Without the objective there is no such key, so they cannot be the study's defaults."""
-    words = ["study=two", "objective=mixed", "objective.in_batch=false", "lora.r=8"]
-    assert folder(*words).parts[-3] == "two+objective-mixed+objective.in_batch-false"
 
 
 def test_an_edit_and_a_missing_seal_are_named_and_the_order_of_keys_is_none(tmp_path):

@@ -15,7 +15,6 @@ from cli.compose import composed, plain
 from cli.errors import UserError
 from representation.__main__ import main
 from representation.encoders_studied import Studied, after_their_starts, by_design, distinct_backbones
-from representation.tables import table
 from representation.texts import read_texts
 from representation.write import write_answer
 
@@ -65,12 +64,6 @@ def test_files_of_an_answer_and_others_stay(tmp_path):
     assert held[0]["grids"][0]["rows"][0][0]["text"] == "a|b"
     assert (tmp_path / "one_values.csv").read_text() == "x\n0.1\n"
     assert {p.suffix for p in (tmp_path / "figures").iterdir()} == {".pdf", ".png"}
-
-
-def test_numbers_of_a_table_have_digits_and_signs():
-    frame = pd.DataFrame({"encoder": ["a"], "n": [1200], "x": [0.12345], "gain": [0.02], "none": [np.nan]})
-    (row,) = table("t", "", "", frame, digits=3, signs=["gain"]).rows
-    assert [cell.text for cell in row] == ["a", "1,200", ".123", "+.020", "-"]
 
 
 def test_command_asks_a_question_and_prints(monkeypatch, capsys, representation_words, tmp_path):
@@ -140,11 +133,6 @@ def test_starts_after_stages_are_called_by_them_and_are_a_design_over_seeds():
     own = distinct_backbones([made("x untrained"), *starts, *RUNS], True)
     assert list(by_design(own)) == ["untrained, bi", "mntp + simcse, bi", "mean-bi"]
     assert [len(seeds) for seeds in by_design(own).values()] == [1, 2, 2]
-
-
-def test_two_kinds_of_a_stage_are_numbered():
-    starts = [made("x untrained", stages=[("mntp", kind)]) for kind in ("masked", "80")]
-    assert labels(starts, True) == ["mntp, bi", "mntp, bi (2) seed=0"]
 
 
 def test_starts_of_two_templates_are_two_and_runs_find_their_own():

@@ -1,6 +1,5 @@
 """Every file of training data and of tasks, with every damage: one line that names the file and a remedy."""
 
-import csv
 import gzip
 import json
 from collections.abc import Callable
@@ -8,9 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow
 import pytest
-from pyarrow import parquet
 
 from cli.compose import composed, plain
 from corpora.raw_text import read_texts
@@ -92,25 +89,6 @@ FINE = {"a.txt": IS_TEXT, "a.txt.gz": IS_TEXT, "conll": ("cut",)} | dict.fromkey
 def test_a_damaged_file(tmp_path, name):
     found = faults(tmp_path, READERS[name], fine=FINE.get(name, ()))
     assert not found, "\n".join(found)
-
-
-ODD_TEXTS = [
-    "👩‍👩‍👧‍👦 🇺🇳 emoji",
-    "\u202eright to left\u202c שלום",
-    "a\u2028line\u2029separator\x85and\x0bmore",
-    "a NUL \0 within",
-]
-
-
-@pytest.mark.parametrize("text", ODD_TEXTS, ids=range(len(ODD_TEXTS)))
-def test_odd_texts_are_texts_in_every_format(tmp_path, text):
-    row = {"query": text, "positive": "p"}
-    (tmp_path / "a.jsonl").write_text(json.dumps(row))
-    with (tmp_path / "a.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([row.keys(), row.values()])
-    parquet.write_table(pyarrow.table({key: [value] for key, value in row.items()}), tmp_path / "a.parquet")
-    for name in ("a.jsonl", "a.csv", "a.parquet"):
-        assert [t.query for t in read("jsonl", tmp_path / name)] == [text], name
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r\n\n", "\n\r\n"])

@@ -1,14 +1,11 @@
 """`python -m analysis.control`: the audit of run folders and of the scores beside them."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from analysis.control.__main__ import main, read_words
+from analysis.control.__main__ import main
 from cli.compose import composed, plain
 from cli.errors import UserError
 from tests.analysis.manifests import evaluation, manifest, seal, untrained
@@ -93,23 +90,6 @@ def test_half_finished_runs_are_left_out_by_name_and_a_missing_seed_is_a_differe
     assert "but also in seed." in audit(runs)[1]
 
 
-def test_globs_choose_runs(runs, audit):
-    text, error = audit(runs / "s" / "multilayer-*" / "seed0")
-    assert error is None
-    assert "Controlled: these 2 cells differ only in attn." in text
-    assert "there is no such folder" in audit(runs / "nowhere*")[1]
-
-
-def test_factors_make_cells(runs, audit):
-    for seed in (0, 1):
-        write_run(runs, "eos-causal", seed, study="s+lora.r-8", lora__r=8)
-    assert "factors=[pooler,attn,lora.r]" in audit(runs)[1]
-    text, error = audit(runs, "factors=[pooler,attn,lora.r]")
-    assert error is None
-    assert "| eos-causal r=8 " in text
-    assert "these 4 cells differ only in pooler, attn, lora.r." in text
-
-
 def test_scores_are_joined_to_their_runs_and_other_texts_are_refused(runs, audit):
     for design in CELLS:
         for seed in (0, 1):
@@ -148,19 +128,6 @@ def test_a_copy_stands_for_its_run_where_only_the_scoring_was_asked_otherwise(ru
     assert "All 3 scored cells were given identical inputs" in text
 
 
-def test_bad_manifests_are_named(runs, audit):
-    path = runs / "s" / "eos-causal" / "seed1" / "manifest.json"
-    whole = path.read_text()
-    path.write_text(whole.replace('"threads": 4', '"threads": 8'))
-    assert f"{path} was edited by hand" in audit(runs)[1]
-    path.unlink()
-    assert f"{path.parent} has no manifest.json" in audit(runs)[1]
-    write_run(runs, "eos-causal", 1, _manifest_version=1)
-    assert "is of version 1; this" in audit(runs)[1]
-    path.write_text("{")
-    assert f"{path}, line 1: not valid JSON" in audit(runs)[1]
-
-
 def test_the_five_designs_as_conf_composes_them_are_controlled(tmp_path, audit):
     """Real configurations, with a reference without any run, which knows neither data nor objective."""
     for k in range(1, 6):
@@ -177,28 +144,3 @@ def test_the_five_designs_as_conf_composes_them_are_controlled(tmp_path, audit):
     text, error = audit(tmp_path)
     assert error is None
     assert "these 6 cells differ only in pooler, attn, training." in text
-
-
-def test_words():
-    assert read_words(["runs/a", "allow=[x, y.z]"]) == (["runs/a"], ("pooler", "attn"), ("x", "y.z"))
-    for words, message in (([], "Which runs"), (["r", "alow=[x]"], "no key 'alow'. Nearest: allow")):
-        with pytest.raises(UserError, match=message):
-            read_words(words)
-
-
-@pytest.mark.slow
-def test_the_command_is_quick_to_load_and_ends_with_2(runs):
-    code = (
-        "import sys; sys.argv = ['control', sys.argv[1]]\n"
-        "from analysis.control.__main__ import main, guard\n"
-        "try:\n    guard(main)\nfinally:\n"
-        "    print('HEAVY', *sorted({'torch', 'mteb', 'transformers', 'pandas', 'scipy'} & sys.modules.keys()))\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    words = [sys.executable, "-c", code, str(runs)]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.splitlines()[-1].strip()) == (0, "HEAVY")
-    write_run(runs, "eos-causal", 0, _threads=2)
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1

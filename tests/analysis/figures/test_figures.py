@@ -10,7 +10,7 @@ from analysis.drawings.drawing import figure_bytes, write_figures
 from analysis.drawings.fit import short_names
 from analysis.drawings.style import house_style
 from analysis.write import draw
-from tests.analysis.figures.seen import named, random, texts
+from tests.analysis.figures.seen import named, random
 
 ASKED = ("design_by_type", "design_figures", "pairs", "ranks")
 
@@ -45,15 +45,6 @@ def test_bad_cases_are_drawn_within_the_page(wide, values, names):
         assert inside(drawing), drawing.name
         assert drawing.alt
         assert drawing.caption
-
-
-def test_hundreds_of_designs_are_cut_and_it_is_said(wide):
-    drawings = named(draw(wide(random(60), [f"model-{k:02}" for k in range(60)])))
-    assert "Of 60 designs the 13 of the highest mean are drawn." in drawings["forest"].caption
-    assert "Of 60 designs the 40 of the highest mean are drawn." in drawings["heat_map"].caption
-    assert "Of 60 designs the 12 of the highest mean are drawn." in drawings["tasks"].caption
-    assert "model-59" in " ".join(texts(drawings["forest"].figure))
-    assert all(max(d.figure.get_size_inches()) < 16 for d in drawings.values())
 
 
 def test_names_are_short_and_never_alike():

@@ -7,7 +7,6 @@ from html.parser import HTMLParser
 import pytest
 
 from analysis.grids.formats import typeset
-from analysis.grids.html import number
 from analysis.report.page import report_page
 from analysis.write import draw
 
@@ -103,13 +102,3 @@ def test_repeated_names_are_filled_in_so_that_rows_can_be_sorted(ours):
     body = page.partition('id="table-before-after"')[2].partition("</table>")[0]
     names = re.findall(r'<th scope="row" data-v="([^"]*)"', body)
     assert names == [d for d in ours.material.designs for _ in range(5)]
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("+.0129", "0.0129"), ("-.0040", "-0.004"), ("1.52 M", "1520000.0"), ("467 K", "467000.0"), ("3,346", "3346.0"),
-     ("-", ""), ("", ""), ("inf", "Infinity"), ("<.0001", "0.0001"), (".4205", "0.4205"), ("12 to 15", "12.0"),
-     ("worse", "")],
-)  # fmt: skip
-def test_what_a_click_sorts_by(text, value):
-    assert number(text) == value

@@ -35,24 +35,6 @@ def test_what_is_not_there_is_not_named():
     assert usual_note(two) == []
 
 
-def test_runs_in_a_name_are_called_by_what_they_differ_in():
-    one, two, more = (f"x+data-f+mixture-{name}/mean-bi" for name in ("one", "two", "two+trainer.max_steps-6"))
-    experts = [f"{one},{two}", f"{one},{more}", "4"]
-    found = names(designs(*({"adapter.experts": runs} for runs in experts)))
-    assert found == [
-        "mean-bi experts=mixture-one,mixture-two",
-        "mean-bi experts=mixture-one,mixture-two+trainer.max_steps-6",
-        "mean-bi experts=4",
-    ]
-
-
-def test_a_single_run_and_runs_that_would_look_alike_keep_their_names():
-    alone = names(designs({"lora.start": "x/mean-bi"}, {"lora.start": "none"}))
-    assert alone[0] == "mean-bi start=x/mean-bi"
-    turned = [{"lora.start": "a+b-1+c-2/mean-bi"}, {"lora.start": "a+c-2+b-1/mean-bi"}]
-    assert names(designs(*turned)) == [f"mean-bi start={own['lora.start']}" for own in turned]
-
-
 def test_a_whole_group_as_factor_says_what_was_done_before_and_not_where_it_lies():
     """The runs that a seed starts from lie in folders of that seed; other runs, or another rank, are another value."""
 

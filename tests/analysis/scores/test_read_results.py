@@ -1,10 +1,8 @@
 """Folders of mteb's layout: ours with manifests, and foreign ones."""
 
-from pathlib import Path
-
 import pytest
 
-from cli.errors import UserError, explained
+from cli.errors import UserError
 
 
 def by_task(result, design):
@@ -101,19 +99,3 @@ def test_empty_folder_and_unknown_task(tmp_path, read_words, task_writer):
         read_words(f"scores={tmp_path}")
     (tmp_path / "mine.json").write_text('{"SciFacts": {"type": "Probing"}}')
     assert "Probing" in read_words(f"scores={tmp_path}", f"task_types={tmp_path / 'mine.json'}").material.types
-
-
-def test_a_folder_that_cannot_be_read_is_said_and_leaves_no_design_out(study, read_words, spread_scores, monkeypatch):
-    """Root reads all, so the system's refusal is put in its place."""
-    for k, design in enumerate(("eos-causal", "mean-bi", "mean-causal")):
-        study.run(design, spread_scores(0.3 + 0.1 * k))
-    closed, listed = sorted(study.root.rglob("results/*"))[0], Path.iterdir
-
-    def refuse(path):
-        if path == closed:
-            raise PermissionError(13, "Permission denied", str(closed))
-        return listed(path)
-
-    monkeypatch.setattr(Path, "iterdir", refuse)
-    with pytest.raises(UserError, match="Permission denied"), explained():
-        read_words(f"scores={study.root}")

@@ -75,7 +75,7 @@ def test_a_scale_of_its_own_is_no_difference():
 @pytest.mark.parametrize("kind", ["mean", "spearman"])
 def test_level_and_coverage_without_a_difference(kind):
     g = rng(8)
-    sets = 100
+    sets = 60
     rejected = covered = 0
     for _ in range(sets):
         grades = np.round(g.uniform(0, 5, 60))

@@ -14,7 +14,7 @@ from analysis.verdict import verdict
 from tests.analysis.sections.test_seeds import DESIGNS, TASKS, material
 from tests.analysis.three_seeds import long_frame
 
-STUDIES = 200
+STUDIES = 100
 
 
 def study(rng, lift=0.0):

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.grids.formats import Numbers, fraction, typeset
+from analysis.grids.formats import Numbers, fraction
 from analysis.grids.grid import Cell, Grid
 from analysis.grids.latex import escape, latex_grid
 from analysis.grids.markdown import markdown_grid
@@ -100,15 +100,6 @@ def test_latex_of_a_grid():
     assert r" & \scriptsize (.01) \\" in lines
     assert r"A \& b, p $\geq$ .1." in latex_grid(grid)
     assert escape("a_b~\\^†") == r"a\_b\textasciitilde{}\textbackslash{}\textasciicircum{}\dag{}"
-
-
-def test_numbers_and_signs():
-    scores, percent = Numbers(), Numbers(True, 2)
-    assert [scores.score(0.43216), scores.signed(-0.00001), scores.margin(0.005)] == [".4322", "+.0000", ".005"]
-    assert [percent.score(0.4321), percent.signed(0.0129), percent.margin(0.005)] == ["43.21", "+1.29", "0.5"]
-    assert scores.interval(np.nan, 1) == "n.a."
-    assert [fraction(p) for p in (0.25, 0.00781, 0.00001, 1)] == [".25", ".00781", "<.0001", "1"]
-    assert typeset("b - a -.5 a-b") == "b − a −.5 a-b"  # noqa: RUF001
 
 
 def test_other_names_and_percent_change_texts_and_no_file_of_data(words, analyse_words, tmp_path):

@@ -28,7 +28,6 @@ def test_every_template_attention_and_reading_once(found):
 
 CELLS = {
     ("instruct", "bi", "moee:routing/mean"): ["pooler.reading=routing", "pooler.routing_tokens=mean"],
-    ("prompteol", "bi", "moee:sum@0.500000"): ["pooler.alpha=0.5"],
     ("prompteol", "causal", "moee:hidden/last/mean"): ["pooler.reading=hidden", "pooler.hidden_layers=mean"],
 }
 
