@@ -16,7 +16,7 @@ class LastLayerTrainable(Pooler):
 
     tokens: what the head reads: "all" token states (the paper), or one key: the "last" token's state or the "mean".
     mask_padding: False lets the head attend to padding, so that vectors depend on batch mates, as in the published
-    code (docs/reference_divergences.md, 7). head: sizes and start of the head, head.* of conf/ and `sized`.
+    code (docs/reference-divergences.md, 7). head: sizes and start of the head, head.* of conf/ and `sized`.
     """
 
     needs_training: ClassVar[bool] = True

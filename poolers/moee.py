@@ -32,7 +32,7 @@ class MoEE(Pooler):
     HS: the last layer's state after the final norm; or of every layer's the concatenation or, as in the paper's
     ablation (section 4.3), the mean (`hidden_layers`: last, all, mean).
     RW: softmax over all experts of every MoE layer, before top-k, concatenated: sum of N_l entries. routing_weights:
-    "softmax", or "logits" as the published code does for OLMoE and Qwen (docs/reference_divergences.md, M2).
+    "softmax", or "logits" as the published code does for OLMoE and Qwen (docs/reference-divergences.md, M2).
     hidden_tokens, routing_tokens: the "last" token's, or the "mean" over all pooled tokens.
     standardise: see `Standardise`; HS and RW apart. "hidden" alone is never standardised by batch, as in that code.
     statistics: a head.safetensors with corpus statistics to start from, that of a run.

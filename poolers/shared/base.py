@@ -71,7 +71,7 @@ class Pooler(nn.Module, ABC):
 
     pool_instruction, pool_eos, pool_bos: whether these tokens are pooled. pool_bos is True where an older manifest has
     no such key. last_real: the last token is the last real one; False takes the last position of the padded batch, as
-    published code does (docs/reference_divergences.md, 9). reads_packed: whether `reduce` takes `Packed` states too.
+    published code does (docs/reference-divergences.md, 9). reads_packed: whether `reduce` takes `Packed` states too.
     reads_padding: what `needs_padding` says of its settings, set by `build_pooler`; it decides the decoder's kernel.
     """
 

@@ -13,7 +13,7 @@ class Standardise(nn.Module):
 
     kind: "none" leaves x as it is. "corpus" takes what `fit` was given: buffers, saved and loaded with the head.
     "batch" takes the batch's own, as the published code of MoEE does, so that a vector depends on its batch mates
-    (docs/reference_divergences.md, M1); a text alone becomes zeros, as there.
+    (docs/reference-divergences.md, M1); a text alone becomes zeros, as there.
     """
 
     mean: Tensor
