@@ -88,7 +88,7 @@ def _fixed_words(config: dict[str, Any], words: Sequence[str]) -> list[str]:
     if "study" not in keys:
         return []
     several = {*(config.get("axes") or ()), *OF_A_DESIGN}
-    left_out = (*BOOKKEEPING, *(["objective"] if "objective" in keys else ()))  # in_batch is no key of another one
+    left_out = (*BOOKKEEPING, *(["objective"] if "objective" in keys else ()))  # another one has other keys
     return [w for key, w in zip(keys, words, strict=True) if key not in several and not below(key, left_out)]
 
 

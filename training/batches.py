@@ -36,10 +36,9 @@ class BatchOrder:
                 "record a source (data.columns.source=<column>), or set data.one_source=false."
             )
         if not len(self.epoch(0)):
-            of = "any one source" if one_source else "the data" if stream == "data" else stream
+            of = "any one source" if one_source else stream
             raise UserError(
-                f"trainer.global_batch_size={batch_size} is more than {of} holds ({len(sources)} examples in all). "
-                "Lower it."
+                f"trainer.global_batch_size={batch_size} is more than {of} holds ({len(sources)}). Lower it."
             )
 
     @lru_cache(maxsize=2)  # noqa: B019  (one order lives as long as its run)

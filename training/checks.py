@@ -4,9 +4,9 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
-from omegaconf import OmegaConf
+from lightning_fabric.plugins.environments import SLURMEnvironment, TorchElasticEnvironment
 
-from cli.compose import CONF, options
+from cli.compose import options
 from cli.errors import UserError
 from cli.limits import (
     DATA,
@@ -76,12 +76,10 @@ NEEDED = ("model", "attn", "pooler", "template", "data", "objective")
 
 
 def check_sizes(config: Config) -> None:
-    """Refuse numbers and words that are not allowed, do not fit together, or are of another objective's recipe."""
+    """Refuse numbers and words that are not allowed or do not fit together."""
     check_groups(config, NEEDED)
     check_study(config)
     objective = objective_class(config["objective"]["name"])
-    if not issubclass(objective, Pretraining):
-        _refuse_other_recipe(config["objective"])
     check_limits(config, {**LIMITS, **objective.limits}, {**WORDS, **objective.words})
     check_dims("evaluation.dims", config["evaluation"]["dims"])
     if issubclass(objective, Pretraining):
@@ -95,7 +93,7 @@ def check_sizes(config: Config) -> None:
     _check_mixture(config)
     fitted = config["pooler"].get("standardise") == "corpus"  # statistics are made without a step
     others = config["lora"]["start"] or config["adapter"].get("experts") or fitted
-    _check_trainer(config, bool(others) or objective.scored_before, objective.contrastive)
+    _check_trainer(config, bool(others) or objective.scored_before)
     check_start(config)
     refuse_unpadded(config["model"], reads_padding(config["pooler"]))
     objective.check(config)
@@ -119,12 +117,8 @@ def _check_mixture(config: Config) -> None:
     fault = ""
     if config["backbone"]["frozen"] or config["lora"]["start"]:
         fault = "=mixse takes neither backbone.frozen=true nor lora.start. Leave them out."
-    elif not listed and adapter["trains"] == "router":
-        fault = f".trains=router with adapter.experts={experts}, which are drawn. Give adapter.trains=experts."
     elif (mixing.top_k or 1) > mixing.routed:
         fault = f".top_k={mixing.top_k} is more than the {mixing.routed} experts that are routed. Lower it."
-    elif mixing.constant and mixing.top_k not in (None, mixing.routed):
-        fault = f".router=uniform weighs all experts alike, not {mixing.top_k}. Give adapter.top_k=null."
     elif not (router in LEARNED or head or adapter["trains"] == "experts") and config["trainer"]["max_steps"]:
         fault = f".router={router} and pooler={pooler['name']} train nothing. Give adapter.trains=experts."
     elif adapter["balance"] and config["trainer"]["gradient_checkpointing"]:
@@ -133,18 +127,7 @@ def _check_mixture(config: Config) -> None:
         raise UserError(f"adapter{fault}")
 
 
-def _refuse_other_recipe(objective: Config) -> None:
-    """Refuse keys that conf/objective/<name>.yaml has not: an experiment's recipe for another objective."""
-    known = OmegaConf.load(CONF / "objective" / f"{objective['name']}.yaml")
-    foreign = [key for key in objective if key not in known]
-    if foreign:
-        raise UserError(
-            f"objective.{foreign[0]} is no key of objective={objective['name']}: an experiment= with the recipe of "
-            "another objective set it. Leave that experiment out."
-        )
-
-
-def _check_trainer(config: Config, zero_steps: bool, contrastive: bool) -> None:
+def _check_trainer(config: Config, zero_steps: bool) -> None:
     t = config["trainer"]
     batch, devices = t["global_batch_size"], t["devices"] * t["num_nodes"]
     if batch % devices:
@@ -152,11 +135,8 @@ def _check_trainer(config: Config, zero_steps: bool, contrastive: bool) -> None:
         raise UserError(
             f"trainer.global_batch_size={batch} is not divisible over trainer.devices={t['devices']}{nodes}."
         )
-    if t["shard_base"] and (devices == 1 or config["model"].get("quantise") or not contrastive):
-        raise UserError(
-            "trainer.shard_base=true needs several processes, a base that is not quantised, and an objective that "
-            "compares vectors. Leave it out."
-        )
+    if t["num_nodes"] > 1 and not (TorchElasticEnvironment.detect() or SLURMEnvironment.detect()):
+        raise UserError(f"trainer.num_nodes={t['num_nodes']}: let torchrun or SLURM start the processes.")
     if t["max_steps"] < 1 and not zero_steps:
         raise UserError(
             f"trainer.max_steps={t['max_steps']} trains nothing; for an untrained score use evaluate.py run=null."

@@ -21,8 +21,6 @@ class ChunkPlan:
     gradcache: False keeps the graph of every chunk; True runs chunks twice and keeps the graphs of one chunk, or of the
     last chunks of `graph_tokens` in all, at a time (Gao et al. 2021, arXiv 2101.06983): memory does not depend on the
     batch. sync: False leaves each process with the gradient of its own chunks, as a trainer whose loss goes round DDP.
-    even: every process makes as many passes as the others, of which the spare ones count for nothing; weights that are
-    shared out (`training.set_up.shard_base`) are gathered by all processes at once.
     """
 
     token_budget: int
@@ -30,7 +28,6 @@ class ChunkPlan:
     gradcache: bool
     sync: bool = True
     graph_tokens: int = 0
-    even: bool = False
 
 
 class LargeBatch:
@@ -50,13 +47,6 @@ class LargeBatch:
 
     def kept(self, rows: Sequence[Tokens], chunks: Sequence[list[int]], of_rank: int) -> set[int]:
         """Numbers of the chunks of a process whose graphs stay after the first pass: its last ones."""
-        last = sorted(self._kept(rows, chunks, of_rank))
-        if not self.plan.even:
-            return set(last)
-        few = min(len(self._kept(rows, chunks, r)) for r in range(world_size()))
-        return set(last[len(last) - few :])
-
-    def _kept(self, rows: Sequence[Tokens], chunks: Sequence[list[int]], of_rank: int) -> set[int]:
         mine = range(of_rank, len(chunks), world_size())
         kept: set[int] = set()
         tokens = 0
@@ -84,14 +74,10 @@ class LargeBatch:
         chunks, self.encoder.texts_of_step = self.chunks(rows), len(rows)
         mine = range(rank(), len(chunks), world_size())
         keeps = self.kept(rows, chunks, rank())
-        spare = self._spare(rows, chunks)
         device = next(self.encoder.parameters()).device
         kept: dict[int, Tensor] = {}
 
         vectors = torch.zeros(len(rows), self.encoder.pooler.embedding_dim, device=device)
-        with torch.no_grad():
-            for _ in range(spare):
-                self._spare_pass(rows)
         for k in mine:
             with torch.set_grad_enabled(k in keeps):
                 out = self._run(rows, chunks[k], step, k)
@@ -107,26 +93,8 @@ class LargeBatch:
         for k in sorted(mine, key=lambda k: k not in keeps):  # what is kept first, so that its memory is free again
             out = kept.pop(k) if k in kept else self._run(rows, chunks[k], step, k)
             out.backward(gradient[chunks[k]])
-        for _ in range(spare):
-            out = self._spare_pass(rows)
-            out.backward(torch.zeros_like(out))
         self.sum_gradients()
         return loss.detach()
-
-    def _spare(self, rows: Sequence[Tokens], chunks: Sequence[list[int]]) -> int:
-        """Passes that this process makes so that it makes as many as the others; they add zero to each gradient."""
-        if not self.plan.even:
-            return 0
-        of_process = [len(range(r, len(chunks), world_size())) for r in range(world_size())]
-        return max(of_process) - of_process[rank()]
-
-    def _spare_pass(self, rows: Sequence[Tokens]) -> Tensor:
-        """Run one text as evaluation does: routers of experts count and balance nothing."""
-        batch = self.tokenizer.batch([rows[0]]).to(next(self.encoder.parameters()).device)
-        self.encoder.eval()
-        out: Tensor = self.encoder(batch)
-        self.encoder.train()
-        return out
 
     @torch.no_grad()
     def vectors(self, rows: Sequence[Tokens], step: int | None) -> Tensor:

@@ -140,8 +140,6 @@ def fit(
     )
     last = folder / LAST
     resumed = last if last.exists() and config["resume"] else None
-    if resumed:
-        check_whole(last)
     with processes_of_one_job(t["devices"]):
         clock = range(t["max_steps"])  # a loader that only ticks: the step's number decides which batch a step sees
         with suppress(SystemExit), memory_named():  # the first is what Lightning makes of SIGTERM, with exit code 0
@@ -166,15 +164,6 @@ def memory_named() -> Iterator[None]:
             "Out of memory. Give trainer.gradcache=true, which keeps the graph of one chunk at a time, a lower "
             "token_budget, or trainer.gradient_checkpointing=true."
         ) from error
-
-
-def check_whole(checkpoint: Path) -> None:
-    """Refuse a checkpoint that cannot be read. Raises `UserError`."""
-    try:
-        torch.load(checkpoint, map_location="cpu", weights_only=True)
-    except Exception as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise UserError(f"The checkpoint {checkpoint} is damaged ({reason}). Delete it to start anew.") from error
 
 
 def loggers(config: Config, folder: Path) -> list[Logger]:

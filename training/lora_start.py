@@ -1,7 +1,7 @@
 """LoRA that starts from finished runs: their adapters combined, as factors of the run's own rank."""
 
 from collections.abc import Sequence
-from math import copysign, isfinite
+from math import copysign
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from records.lineage import check_base, read_starts
 from records.streams import stream_seed
 
 Config = dict[str, Any]
-SUMS = ("uniform", "sum", "cat")
+SUMS = ("uniform", "sum")
 SPARSE = {"ties": ties, "dare_ties": dare_ties, "dare_linear": dare_linear}
 COMBINE = (*SUMS, *SPARSE)
 
@@ -27,10 +27,7 @@ def check_start(config: Config) -> None:
     weights = lora["weights"]
     if runs and config["backbone"]["frozen"]:
         raise UserError("backbone.frozen=true trains no LoRA, so lora.start has no effect. Leave one of them out.")
-    if weights is None:
-        return
-    numbers = isinstance(weights, list) and all(type(w) in (int, float) and isfinite(w) for w in weights)
-    if not numbers or len(weights) != len(runs):
+    if weights is not None and not (isinstance(weights, list) and len(weights) == len(runs)):
         raise UserError(f"lora.weights={weights} must be {len(runs)} numbers, one for each run of lora.start.")
 
 
@@ -77,11 +74,6 @@ def combined(
         a = torch.cat([a * abs(share) ** 0.5 for share, (_, a, _) in zip(shares, parts, strict=True)])
         b = [b * copysign(abs(share) ** 0.5, share) for share, (_, _, b) in zip(shares, parts, strict=True)]
         return a, torch.cat(b, dim=1), a.new_zeros(0)
-    if how == "cat":
-        raise UserError(
-            f"lora.combine=cat keeps all ranks, {ranks} in all, and lora.r={rank} holds fewer. Give lora.r={ranks} and "
-            "an lora.alpha to fit, or lora.combine=sum."
-        )
     products = [scaling * (b @ a) for scaling, a, b in parts]
     given = torch.tensor(weights, dtype=products[0].dtype)
     change = SPARSE[how](products, given, density) if how in SPARSE else task_arithmetic(products, given)

@@ -104,10 +104,9 @@ def _both(before: Any, now: Any) -> Any:
 
 def announcement(folder: RunFolder, module: StepModule, manifest: Config) -> str:
     """Return what is about to be trained, for the screen."""
-    steps, objective, sizes = module.cfg["trainer"]["max_steps"], module.objective, manifest["parameters"]
-    numbers, _, rows = module.prepared(0)
+    trainer, objective, sizes = module.cfg["trainer"], module.objective, manifest["parameters"]
     return (
-        f"{folder.path}: {steps} steps of {len(numbers)} {objective.unit} ({len(rows)} rows) from "
+        f"{folder.path}: {trainer['max_steps']} steps of {trainer['global_batch_size']} {objective.unit} from "
         f"{len(objective.examples):,}; {sizes['adapter']:,} adapter and {sizes['head']:,} head parameters train."
     )
 
@@ -118,26 +117,22 @@ def step_facts(module: StepModule) -> Config:
         "batch_order_sha256": module.batch_order_sha256,
         "steps": module.cfg["trainer"]["max_steps"],
         "tokens": module.tokens,
-        **_counted(module),
+        "flops": _counted(module),
         "seconds": round(module.seconds, 2),
         "tokens_per_second": round(module.tokens / module.seconds, 1) if module.seconds else None,
-        **peak_memory(next(module.encoder.parameters()).device),
+        "peak_memory_bytes": peak_memory(next(module.encoder.parameters()).device),
         "loss": sum(module.recent_losses) / len(module.recent_losses) if module.recent_losses else None,
     }
 
 
-def _counted(module: StepModule) -> Config:
-    """FLOPs of the steps; null, and why, where counting fails: what was trained is worth more than its count."""
-    if not module.tokens_run:
-        return {"flops": 0}
+def _counted(module: StepModule) -> int | None:
+    """FLOPs of the steps; null where counting fails: what was trained is worth more than its count."""
     try:
-        return {"flops": round(training_flops(module.cfg).of(module.tokens_run, module.tokens_spared))}
-    except Exception as error:  # an operator without a shape-only form, no memory for the probes, ...
-        return {"flops": None, "flops_gap": f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"}
+        return round(training_flops(module.cfg).of(module.tokens_run, module.tokens_spared)) if module.tokens_run else 0
+    except Exception:  # an operator without a shape-only form, no memory for the probes, ...
+        return None
 
 
-def peak_memory(device: torch.device) -> Config:
-    """Most memory that training held, and whose: the GPU's tensors, else this process with Python and libraries."""
-    if device.type == "cuda":
-        return {"peak_memory_bytes": torch.cuda.max_memory_allocated(device), "peak_memory_of": "gpu"}
-    return {"peak_memory_bytes": peak_memory_bytes(), "peak_memory_of": "process"}
+def peak_memory(device: torch.device) -> int:
+    """Most memory that training held: the GPU's tensors, else this process with Python and libraries."""
+    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else peak_memory_bytes()

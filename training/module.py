@@ -12,13 +12,11 @@ from torch.nn.utils import clip_grads_with_norm_
 
 from cli.errors import UserError
 from encoders.mixse import mixture_of
-from encoders.precision import best_device
 from encoders.tokens import Tokens
 from training.batches import BatchOrder, roll
 from training.finite import gradient_norm, refuse_step
 from training.mix_order import MixOrder
-from training.objectives.objective import Objective, Scores
-from training.set_up import shard_base
+from training.objectives.objective import Objective
 
 T = TypeVar("T")
 RECENT = 10  # losses whose mean is the run's final loss
@@ -61,7 +59,6 @@ class StepModule(pl.LightningModule):
         self.tokens_run, self.tokens_spared = 0, 0  # with padding; and those that GradCache runs once alone
         self.seconds = 0.0  # inside the steps, those before an interruption too
         self.recent_losses: list[float] = []
-        self.before: Scores = {}  # held-out scores of the start
         self.decay_steps = decay_steps(cfg, order.steps_per_epoch)
         self.prefetcher = Prefetcher(self.prepared, cfg["trainer"]["max_steps"])
 
@@ -69,13 +66,6 @@ class StepModule(pl.LightningModule):
         """Return the examples of a step, their layout and the rows that are run."""
         examples = self.order.batch(step)
         return examples, *self.objective.lay_out(examples, step)
-
-    def configure_model(self) -> None:
-        """Share out the base over the processes where that is asked for, and score what such a run starts from."""
-        if self.cfg["trainer"]["shard_base"] and not self.before:
-            shard_base(self.encoder, best_device(self.cfg["accelerator"]))
-            if self.objective.scored_before:
-                self.before = self.objective.held_out_scores()
 
     def training_step(self, _tick: Any, _index: int) -> Tensor:
         """Take one step: chunked forward passes, loss over the global batch, backward, clip, update."""

@@ -1,14 +1,33 @@
-"""A file of pairs that a command makes, JSON lines, with the facts of its making beside it."""
+"""A command that makes a file of pairs: its start, and the file, JSON lines with the facts of its making beside it."""
 
 import json
+import sys
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from cli.compose import composed, plain
 from cli.errors import UserError
+from cli.help import help_screen
+from cli.words import readable
 from records.files import write_json, write_text
 
 Config = dict[str, Any]
+
+
+def main(name: str) -> None:
+    """Run `python -m training.<name>`: read the command line, then load what the work needs. Raises `UserError`."""
+    arguments = sys.argv[1:]
+    if {"-h", "--help"} & set(arguments):
+        print(help_screen(name))
+        return
+    cfg = plain(composed(name, readable(arguments)))
+    from cli.quiet import quieten
+
+    command = import_module(f"training.{name}.command")
+    quieten()
+    command.run(cfg)
 
 
 def check_out(out: Any) -> None:

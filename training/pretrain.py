@@ -1,13 +1,12 @@
-"""What objective=clm needs beside its steps: a tokenizer, the balance of experts, bits per byte, a model card."""
+"""What objective=clm needs beside its steps: a tokenizer, the balance of experts, windows and bits per byte."""
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from transformers import PreTrainedModel, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 PAD, EOS, MASK = "<|pad|>", "<|endoftext|>", "<|mask|>"
 # GPT-4's splitting by words, with numbers cut into single digits as in Llama and Qwen2
@@ -58,39 +57,3 @@ def windows(ids: Sequence[int], eos: int, length: int) -> list[list[int]]:
 def per_byte(nats: float, unpredicted: int, vocabulary: int, texts: Sequence[str]) -> float:
     """Return bits per byte of UTF-8 of texts whose predicted tokens cost `nats`; the others cost log2 V each."""
     return (nats + unpredicted * math.log(vocabulary)) / math.log(2) / sum(len(t.encode()) for t in texts)
-
-
-def bits_per_byte(
-    model: PreTrainedModel, documents: Sequence[Sequence[int]], texts: Sequence[str], eos: int, length: int
-) -> float:
-    """Cost of each document on its own, its EOS included, over its UTF-8 bytes; the first token costs log2 V.
-
-    Documents longer than `length` tokens are cut into windows that do not see one another.
-    """
-    nats = 0.0
-    model.eval()
-    parts = sorted((window for d in documents for window in windows(d, eos, length)), key=len)
-    for start in range(0, len(parts), 32):
-        rows = [torch.tensor(w) for w in parts[start : start + 32]]
-        ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=0)
-        mask = torch.nn.utils.rnn.pad_sequence([torch.ones(len(r)) for r in rows], batch_first=True)
-        with torch.inference_mode():
-            logits = model(input_ids=ids, attention_mask=mask.long()).logits.float()
-        losses = F.cross_entropy(logits[:, :-1].transpose(1, 2), ids[:, 1:], reduction="none")
-        nats += float((losses * mask[:, 1:]).sum())
-    return per_byte(nats, len(parts), model.config.vocab_size, texts)
-
-
-def base_model_card(figures: dict[str, Any], experiment: str) -> str:
-    """Return the README of the exported model: what it is, the command, what it is worth."""
-    f = figures
-    return f"""# A bundled base model
-
-A decoder of {f["parameters"] / 1e6:.2f} M parameters with a byte-level BPE, both made from random weights on the
-docstrings of the training side (sha256 `{f["data_sha256"]}`), {f["steps"]:,} steps, {f["tokens_seen"]:,} tokens:
-
-    python train.py experiment={experiment}
-
-{f["bits_per_byte"]:.3f} bits per byte of {f["held_out_documents"]} held-out documents. It is there so that a whole
-study runs on an ordinary machine, not to compete. Configuration and figures are in `pretraining.json`.
-"""

@@ -97,8 +97,7 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
         folder.write(manifest)
         print(announcement(folder, module, manifest), flush=True)
     states = {"states": fill_states(module)} if config["backbone"]["frozen"] else {}
-    if kind.scored_before and not (t["shard_base"] and t["max_steps"]):  # those score together, in `configure_model`
-        module.before = objective.held_out_scores()  # LoRA is as it started, also on continuing
+    before = objective.held_out_scores() if kind.scored_before else {}  # LoRA is as it started, also on continuing
     held_out = HeldOut(objective.held_out_scores, t["validate_every"])
     if t["max_steps"]:  # none: the runs of lora.start as they are combined
         fit(config, module, [held_out], folder.path, held_out.complete)
@@ -106,7 +105,6 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
         return
     files = save_trained(encoder, setup.adapted, folder.path)  # before all that may fail
     keep_texts(manifest["data"], config["cache_dir"], examples)
-    before = module.before
     unmoved = {} if t["max_steps"] else before
     after = held_out.last or unmoved or objective.held_out_scores()
     files += objective.write_held_out(folder.path, after)

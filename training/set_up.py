@@ -1,18 +1,13 @@
 """Build what a run starts from, encoder with LoRA or on cached states and its tokenizer; write what it trained."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from lightning_fabric.plugins.environments import SLURMEnvironment, TorchElasticEnvironment
 from peft import PeftModel
 from safetensors.torch import save_file
-from torch import nn
-from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import FSDPModule, fully_shard
 
 from cli.errors import UserError
 from corpora.triples import Triple
@@ -22,7 +17,6 @@ from encoders.chunking import by_token_budget
 from encoders.encoder import Encoder
 from encoders.frozen.cached_encoder import open_states
 from encoders.identity import base_fingerprints
-from encoders.layers import parts
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.precision import Precision, best_device, resolve_precision
 from encoders.text_encoder import TextEncoder
@@ -32,7 +26,7 @@ from records.files import replacing
 from records.lineage import ADAPTER, check_base, read_starts
 from records.streams import stream_seed
 from training.batches import query_side
-from training.large_batch import ChunkPlan, LargeBatch, world_size
+from training.large_batch import ChunkPlan, LargeBatch
 from training.lora_start import start_lora
 
 Config = dict[str, Any]
@@ -62,11 +56,9 @@ def set_up(config: Config, run: str = "") -> SetUp:
     """Build what `config` describes. Raises `UserError` for devices, stages and sizes that do not fit."""
     t = config["trainer"]
     device = best_device(config["accelerator"])
-    built_on = torch.device("cpu") if t["shard_base"] else device  # it may fit no device before it is shared out
     check_devices(t["devices"], device, config["accelerator"])
-    check_processes(t["devices"], t["num_nodes"])
     precision = resolve_precision(config["precision"], device)
-    encoder, adapted = build_encoder(config, precision, built_on), None
+    encoder, adapted = build_encoder(config, precision, device), None
     if config["backbone"]["frozen"]:
         encoder = open_states(encoder, config, precision)
     else:
@@ -79,27 +71,10 @@ def set_up(config: Config, run: str = "") -> SetUp:
             encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
             encoder.backbone.enable_input_require_grads()
     tokenizer = build_tokenizer(config, encoder.backbone.config.get_text_config().max_position_embeddings)
-    passes = t["chunk_size"], t["gradcache"], t["sync_gradients"], t["graph_tokens"], t["shard_base"]
+    passes = t["chunk_size"], t["gradcache"], t["sync_gradients"], t["graph_tokens"]
     plan = ChunkPlan(config["token_budget"], *passes)
     work = LargeBatch(encoder.train(), tokenizer, plan, config["seed"])
     return SetUp(config, encoder, tokenizer, work, adapted, precision, run)
-
-
-def shard_base(encoder: Encoder, device: torch.device) -> None:
-    """Leave on `device` this process's share of each frozen tensor of the base; what is trained stays whole.
-
-    FSDP2 (`torch.distributed.fsdp.fully_shard`) gathers a layer before its forward and its backward pass and lets go
-    of it afterwards. Every process must make as many passes as the others (`ChunkPlan.even`).
-    """
-    backbone: nn.Module = encoder.backbone
-    if isinstance(backbone, FSDPModule):
-        return
-    mesh = init_device_mesh(device.type, (world_size(),))
-    trained = {p for p in encoder.parameters() if p.requires_grad}
-    layers, _ = parts(encoder.backbone)
-    for part in (*layers, backbone):  # the rest, such as the tokens' vectors, is one more group
-        fully_shard(part, mesh=mesh, ignored_params=trained)
-    encoder.to(device)
 
 
 def check_devices(devices: int, device: torch.device, accelerator: str = "auto") -> None:
@@ -108,22 +83,6 @@ def check_devices(devices: int, device: torch.device, accelerator: str = "auto")
         raise UserError(f"accelerator={accelerator}, but torch finds no GPU here. Give accelerator=auto.")
     if device.type == "cuda" and devices > torch.cuda.device_count():
         raise UserError(f"trainer.devices={devices}, but this machine has {torch.cuda.device_count()} GPU. Lower it.")
-
-
-def check_processes(devices: int, nodes: int) -> None:
-    """Refuse several machines without torchrun or SLURM, and other numbers of processes than torchrun starts."""
-    started = int(os.environ["WORLD_SIZE"]) if TorchElasticEnvironment.detect() else None
-    if started not in (None, devices * nodes):
-        raise UserError(
-            f"torchrun starts {started} processes, but trainer.devices={devices} x trainer.num_nodes={nodes} are "
-            f"{devices * nodes}. Make them agree."
-        )
-    tasks = os.environ.get("SLURM_NTASKS") if SLURMEnvironment.detect() else None
-    if nodes > 1 and started is None and tasks != str(devices * nodes):
-        raise UserError(
-            f"trainer.num_nodes={nodes} needs {devices * nodes} processes, which torchrun or SLURM start "
-            f"({tasks or 'no'} SLURM tasks here)."
-        )
 
 
 @torch.no_grad()

@@ -105,7 +105,10 @@ def test_a_study_that_is_named_is_its_folder(further):
         ("attn=bi_last attn.layers=2", "x/eos-bi_last"),
         ("adapter=mixse adapter.top_k=2", "x/eos-causal"),
         ("data=mix data@data.sources.classes=classes data.sources.classes.path=l.jsonl", "x/eos-causal"),
-        ("objective=mixed objective.in_batch=false", "x+objective-mixed+objective.in_batch-false/eos-causal"),
+        (
+            "objective=mixed objective.class_temperature=.2",
+            "x+objective-mixed+objective.class_temperature-0.2/eos-causal",
+        ),
     ],
 )
 def test_keys_that_one_member_of_a_group_alone_has(words, cell):

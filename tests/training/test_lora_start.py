@@ -85,8 +85,6 @@ def test_what_a_rank_cannot_hold_is_left_out_and_counted(parts):
     assert np.abs((b @ a).numpy() - best.U[:, :2] * best.S[:2] @ best.Vh[:2]).max() < 1e-12
     assert np.abs(left_out.numpy() - best.S[2:]).max() < 1e-12
     assert torch.allclose((a @ a.T).diagonal(), (b.T @ b).diagonal()), "both factors are of one size"
-    with pytest.raises(UserError, match=r"keeps all ranks, 9 in all, and lora.r=8 holds fewer. Give lora.r=9"):
-        combined(parts, [1.0] * 3, "cat", 0.2, 8)
 
 
 @pytest.fixture(scope="module")

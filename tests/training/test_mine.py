@@ -30,7 +30,7 @@ def pairs(tmp_path_factory):
 @pytest.fixture(scope="module")
 def finished(compose_cell, pairs, tmp_path_factory):
     """The folder of a run of one step."""
-    words = ["max_steps=1", "global_batch_size=8", "checkpoint_every=0", "progress=false"]
+    words = ["max_steps=1", "global_batch_size=8", "checkpoint_every=0"]
     words = [*(f"trainer.{w}" for w in words), "data=jsonl", f"data.path='{pairs}'", "data.validation=4"]
     cfg = compose_cell("mean", "bi", *words, "logging.tensorboard=false", "logging.csv=false")
     folder = tmp_path_factory.mktemp("runs") / "tests" / "mean-bi" / "seed0"
@@ -49,7 +49,7 @@ def mine(pairs, finished, tmp_path):
     """mine("percent=0.9"): mine the pairs in blocks of seven texts into a new file; return (facts, file)."""
 
     def call(*words, run_of=finished, out="mined.jsonl"):
-        given = [f"run='{run_of}'", f"out='{tmp_path / out}'", "data=jsonl", f"data.path='{pairs}'", "progress=false"]
+        given = [f"run='{run_of}'", f"out='{tmp_path / out}'", "data=jsonl", f"data.path='{pairs}'"]
         return run(plain(composed("mine", [*given, "block=7", *words]))), tmp_path / out
 
     return call

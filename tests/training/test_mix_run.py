@@ -1,8 +1,5 @@
 """A run on a mix: interrupted it ends bit-equal, every design sees the same batches, and the manifest names the mix."""
 
-import json
-from pathlib import Path
-
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -73,19 +70,3 @@ def test_an_interrupted_run_ends_bit_equal_and_designs_see_the_same(cell, tmp_pa
 def test_graded_pairs_are_no_positives(cell, tmp_path):
     with pytest.raises(UserError, match="graded pairs need objective=mixed"):
         train_run(cell("mean", "bi", "data.mix.graded=.2"), RunFolder(tmp_path))
-
-
-@pytest.mark.slow
-def test_without_in_batch_negatives_every_trained_source_needs_its_own(cell, pairs, tmp_path, capsys):
-    """Every class text has a negative of another label; of the pairs one in two has one, or each."""
-    words = ["objective=mixed", "objective.classes=infonce", "objective.hard_negatives=1", "objective.in_batch=false"]
-    words += ["data.mix.pairs=.5", "data.mix.classes=.5", "data.mix.graded=0", "data.sources.pairs.validation=0"]
-    rows = [json.loads(line) for line in Path(pairs).read_text().splitlines()]
-    for name, negatives in (("some", [[], ["a bird"]]), ("all", [["a bird"]] * 2)):
-        lines = [json.dumps(row | {"negative": negatives[i % 2]}) for i, row in enumerate(rows)]
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines))
-    some, every = ([*words, f"data.sources.pairs.path='{tmp_path}/{name}.jsonl'"] for name in ("some", "all"))
-    with pytest.raises(UserError, match=rf"and {len(rows[::2])} examples have none. Mine them"):
-        train_run(cell("mean", "bi", *some), RunFolder(tmp_path / "some"))
-    train_run(cell("mean", "bi", *every), RunFolder(tmp_path / "all"))
-    assert RunFolder(tmp_path / "all").manifest()["status"] == "finished"

@@ -21,7 +21,7 @@ GRADED = [
     for w, s, g in (("sum", "g/s", 1.0), ("type", "g/s", 3.0), ("shape", "g/s", 1.0), ("array", "g/t", 9.0))
 ]
 PAIRS = [Triple("of two", "the sum of two arrays", ("its type",), "p/s"), Triple("the sum", "new array", (), "p/s")]
-KEYS = {"in_batch": True, "classes": "supcon", "mask_duplicates": True, "hard_negatives": 1}
+KEYS = {"mask_duplicates": True, "hard_negatives": 1}
 KEYS |= {"temperature": 0.05, "class_temperature": 0.2, "graded_temperature": 0.1}
 
 
@@ -65,16 +65,6 @@ def test_cosent_is_the_literal_sum_over_pairs_of_one_source():
     ]
     assert len(terms) == 2
     assert loss == pytest.approx(math.log(1 + sum(terms)), rel=1e-9)
-
-
-@pytest.mark.parametrize("triples", [PAIRS, CLASSES])
-def test_without_in_batch_negatives_a_query_meets_its_own_alone(triples):
-    vectors, loss = of_batch(triples, in_batch=False, classes="infonce")
-    terms = []
-    for t in triples:
-        s = [cosine(vectors[t.query], vectors[d]) / 0.05 for d in (t.positive, *t.negatives)]
-        terms.append(math.log(sum(map(math.exp, s))) - s[0])
-    assert loss == pytest.approx(sum(terms) / len(terms), rel=1e-6)
 
 
 def test_zero_vectors_and_batches_without_comparisons():
@@ -121,9 +111,6 @@ def test_chunks_and_gradcache_equal_the_parts_summed_by_plain_autograd(config):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("objective.in_batch=false", r"Give objective.hard_negatives=1 \(or null\) and objective.classes=infonce"),
-        ("objective.in_batch=false objective.hard_negatives=1", "objective.classes=infonce"),
-        ("objective.classes=cosent", r"objective.classes=cosent must be one of supcon, infonce"),
         ("objective.class_temperature=0", r"objective.class_temperature=0 must be a number, at least 1e-06"),
         ("trainer.global_batch_size=1", "leaves nothing to compare"),
     ],

@@ -110,7 +110,6 @@ def test_an_interrupted_stage_ends_bit_equal_and_has_learned(compose_cell, heade
     [
         ("multilayer", [], "predicts tokens and pools nothing"),
         ("mean", ["backbone.frozen=true"], "predicts tokens and pools nothing"),
-        ("mean", ["objective.packed=true", "data=text", "data.one_source=true"], "sources end to end, and data.one_"),
         ("mean", ["objective.mask_share=0"], "mask_share=0 must be a number"),
         ("mean", ["objective.replaced_by_mask=1.5"], "replaced_by_mask=1.5 must be"),
     ],

@@ -5,9 +5,7 @@ from itertools import product
 import pytest
 
 from cli.compose import CONF, composed, flat, options, plain
-from cli.errors import UserError
 from records.run_folder import run_folder
-from training.checks import check_sizes
 
 HEADS = ("lastlayer", "multilayer")
 NAMES = sorted(options("design"))
@@ -71,14 +69,6 @@ def test_a_design_keeps_its_keys_under_every_experiment_of_the_paper(name, exper
 def test_nv_embed_has_the_published_head_and_its_proportions_elsewhere():
     at_scale = config("design=nv_embed", "experiment=paper/mistral_7b")["pooler"]
     assert [at_scale[key] for key in ("num_latents", "num_heads", "head_dim", "of_width")] == [512, 8, 4096, 4096]
-
-
-def test_a_recipe_for_another_objective_is_named_by_its_key():
-    with pytest.raises(UserError, match="hard_negatives is no key of objective=mntp"):
-        check_sizes(config("objective=mntp", "pooler=mean", "experiment=paper/mistral_7b", "data=wikitext"))
-    check_sizes(config("experiment=llm2vec/mntp"))
-    check_sizes(config("experiment=llm2vec/simcse"))
-    check_sizes(config("experiment=llm2vec/supervised"))
 
 
 def test_llm2vec_at_scale_is_as_its_code_has_it():

@@ -94,7 +94,6 @@ def test_nan_after_the_last_step_names_the_run_and_the_text(cell, tmp_path):
     ("override", "message"),
     [
         ("trainer.devices=3", "not divisible over trainer.devices=3"),
-        ("trainer.shard_base=true", "needs several processes"),
         ("trainer.global_batch_size=1", "no in-batch negatives"),
         ("trainer.max_steps=0", "trains nothing"),
         ("objective.temperature=0", "must be a number, at least 1e-06"),
@@ -158,12 +157,3 @@ def test_a_second_command_in_the_folder_is_refused(cell, tmp_path):
     with alone_in(folder), pytest.raises(UserError, match=f"Another process is at work in {folder}"):
         train_run(cell(), RunFolder(folder))
     assert not folder.exists(), "nothing is written there"
-
-
-@pytest.mark.slow
-def test_a_checkpoint_that_was_cut_is_refused_by_name(cell, tmp_path, power_cut):
-    with power_cut(3):
-        train_run(cell(), RunFolder(tmp_path))
-    (tmp_path / LAST).write_bytes((tmp_path / LAST).read_bytes()[:1000])
-    with pytest.raises(UserError, match=f"The checkpoint {tmp_path / LAST} is damaged"):
-        train_run(cell(), RunFolder(tmp_path))

@@ -1,27 +1,7 @@
 """`python -m training.mine run=<run folder> data=... out=mined.jsonl`: hard negatives; --help prints the manual."""
 
-import sys
-from collections.abc import Sequence
-
-from cli.compose import composed, plain
 from cli.errors import guard
-from cli.help import help_screen
-from cli.words import readable
-
-
-def main(arguments: Sequence[str] = ()) -> None:
-    """Read the command line and mine. Raises `UserError` for what the user can change."""
-    arguments = arguments or sys.argv[1:]
-    if {"-h", "--help"} & set(arguments):
-        print(help_screen("mine"))
-        return
-    cfg = plain(composed("mine", readable(arguments)))
-    from cli.quiet import quieten
-    from training.mine.command import run
-
-    quieten()
-    run(cfg)
-
+from training.pairs_file import main
 
 if __name__ == "__main__":
-    guard(main)
+    guard(lambda: main("mine"))

@@ -8,8 +8,6 @@ from typing import Any
 
 import torch
 from datasets import Dataset
-from rich.console import Console
-from rich.progress import track
 from sentence_transformers.util import mine_hard_negatives
 from torch import Tensor
 
@@ -36,7 +34,7 @@ LIMITS = {
     **DATA,
     "threads": Limit(1, "one for each core"),
 }
-WORDS = DATA_WORDS | {"sample": ("top", "random"), "scores": SWITCH, "progress": SWITCH}
+WORDS = DATA_WORDS | {"sample": ("top", "random"), "scores": SWITCH}
 Query = tuple[str | None, str]  # instruction and text
 
 
@@ -64,7 +62,7 @@ def run(cfg: Config) -> Config:
     ranker = open_ranker(cfg["run"], cfg["data"].get("instruction"))
     sides = Sides(ranker, triples, cfg)
     rows = [record(sides, t, negatives, cfg["scores"]) for t, negatives in mined(sides, triples, cfg)]
-    counts, most = [len(row["negative"]) for row in rows], cfg["negatives"]
+    counts = [len(row["negative"]) for row in rows]
     facts = {
         "encoder": ranker.facts,
         "data": described(triples),
@@ -72,16 +70,14 @@ def run(cfg: Config) -> Config:
         "documents": len(sides.place),
         "queries": len(rows),
         "negatives": sum(counts),
-        "queries_with_fewer": sum(count < most for count in counts),
-        "queries_without": counts.count(0),
+        "queries_with_fewer": sum(count < cfg["negatives"] for count in counts),
         "sentence_transformers": version("sentence-transformers"),
         "code": code(),
     }
     write_pairs(cfg["out"], rows, facts)
     print(
         f"{cfg['out']}: {len(rows):,} queries with {sum(counts) / len(rows):.2f} negatives on average among "
-        f"{len(sides.place):,} documents; {facts['queries_with_fewer']:,} have fewer than {most}, "
-        f"{facts['queries_without']:,} none."
+        f"{len(sides.place):,} documents; {facts['queries_with_fewer']:,} have fewer than negatives={cfg['negatives']}."
     )
     return facts
 
@@ -115,9 +111,7 @@ class Sides:
 
     def _encoded(self, side: str, items: Sequence[Any]) -> Tensor:
         block, encode = self.cfg["block"], getattr(self.ranker, side)
-        starts = track(
-            range(0, len(items), block), side, console=Console(stderr=True), disable=not self.cfg["progress"]
-        )
+        starts = range(0, len(items), block)
         return torch.cat([encode(items[start : start + block]).to(self.device) for start in starts])
 
     @staticmethod

@@ -18,12 +18,12 @@ from corpora.docstring_pairs import training_side
 from corpora.raw_text import of_percent
 from encoders.precision import be_deterministic, best_device
 from encoders.routers import experts_of
-from records.files import replacing, write_json, write_text
+from records.files import replacing, write_json
 from training.batches import PackedBatches
 from training.finite import refuse_step
 from training.loop import LINES
 from training.objectives.objective import Config, Pretraining
-from training.pretrain import balance_loss, base_model_card, bits_per_byte, train_bpe
+from training.pretrain import balance_loss, train_bpe
 from training.set_up import check_devices
 
 
@@ -73,7 +73,7 @@ class CLM(Pretraining):
             raise UserError(f"{len(texts)} docstrings to train on, {len(held_out)} held out. Give more data.packages.")
         tokenizer = train_bpe(texts, model["vocab_size"], model["architecture"]["max_position_embeddings"])
         plain = {"add_special_tokens": False, "verbose": False}
-        documents, unseen = (tokenizer(some, **plain)["input_ids"] for some in (texts, held_out))
+        documents = tokenizer(texts, **plain)["input_ids"]
         eos, length = tokenizer.eos_token_id, o["sequence_length"]
         ends = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": eos, "bos_token_id": None}
         shape = AutoConfig.for_model(**model["architecture"], vocab_size=len(tokenizer), **ends)
@@ -89,15 +89,12 @@ class CLM(Pretraining):
             "parameters": sum(p.numel() for p in decoder.parameters()),
             "data_sha256": fingerprint,
             "held_out_documents": len(held_out),
-            "bits_per_byte": round(bits_per_byte(decoder, unseen, held_out, eos, length), 4),
         }
-        card = base_model_card(figures, config["study"])
         with replacing(Path(o["export"])) as draft:
             decoder.to(torch.bfloat16).save_pretrained(draft)
             tokenizer.save_pretrained(draft)
             write_json(draft / "pretraining.json", {"figures": figures, "config": config})
-            write_text(draft / "README.md", card)
-        print(card)
+        print(f"{o['export']}: objective=next_token trainer.max_steps=0 measures its bits per byte.")
 
 
 def _fit(decoder: Any, batches: PackedBatches, config: Config) -> None:

@@ -42,7 +42,6 @@ class Candidates:
 class Contrastive(Objective):
     """A contrastive loss. keys: of the objective."""
 
-    contrastive = True
     words: ClassVar[Mapping[str, Sequence[Any]]] = {"objective.loss_dtype": tuple(LOSS_DTYPES)}
     keys: Config
 

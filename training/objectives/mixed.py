@@ -43,10 +43,7 @@ class Mixed(Objective):
         **{f"objective.{of}temperature": real(1e-6) for of in ("", "class_", "graded_")},
         "objective.hard_negatives": Limit(0, "all that a query has"),
     }
-    words: ClassVar = {
-        "objective.classes": ("supcon", "infonce"),
-        **dict.fromkeys(("objective.in_batch", "objective.mask_duplicates"), SWITCH),
-    }
+    words: ClassVar = {"objective.mask_duplicates": SWITCH}
     unit = "examples"
     read = staticmethod(read_triples)
     texts_per_example = staticmethod(InfoNCE.texts_per_example)
@@ -55,27 +52,15 @@ class Mixed(Objective):
         self.work, self.examples, self.keys = setup.work, examples, setup.config["objective"]
         self.is_mix, self.instruction = "mix" in setup.config["data"], setup.config["data"].get("instruction")
         self.counts, self.encoder = {}, setup.text_encoder()
-        bare = sum(not t.negatives and t.kind != "graded" for t in examples)
-        if not self.keys["in_batch"] and bare:
-            raise UserError(
-                f"objective.in_batch=false compares a query with its own hard negatives, and {bare:,} examples have "
-                "none. Mine them with python -m training.mine, or leave objective.in_batch=true."
-            )
         ranked = [t for t in held_out if t.kind != "graded"]
         self.validation = Validation(self.encoder, ranked, self.instruction, setup.run) if ranked else None
         self.graded = [t for t in held_out if t.kind == "graded"]
 
     @staticmethod
     def check(config: Config) -> None:
-        """Refuse a batch of one, and losses that leave nothing to compare."""
-        o = config["objective"]
+        """Refuse a batch of one."""
         if config["trainer"]["global_batch_size"] < 2:
             raise UserError("trainer.global_batch_size=1 leaves nothing to compare. Give at least 2.")
-        if not o["in_batch"] and (o["hard_negatives"] == 0 or o["classes"] == "supcon"):
-            raise UserError(
-                "objective.in_batch=false compares a query with its own hard negatives alone. Give "
-                "objective.hard_negatives=1 (or null) and objective.classes=infonce."
-            )
 
     def lay_out(self, numbers: Sequence[int], step: int) -> tuple[list[Part], list[Tokens]]:
         """Return the parts of a batch, and the rows of its distinct texts."""
@@ -132,16 +117,10 @@ def part_of(
     if triples[0].kind == "graded":
         asked = [query_side(t, instruction, template) for t in triples]
         texts = [(a, text) for a, t in zip(asked, triples, strict=True) for text in (t.query, t.positive)]
-        grades, same = (
-            torch.tensor([t.grade for t in triples], dtype=torch.float64),
-            _same([[t.source] for t in triples]),
-        )
+        grades, same = torch.tensor([t.grade for t in triples]).double(), _same([[t.source] for t in triples])
         return texts, lambda v: cosent(v[::2], v[1::2], grades, same, keys["graded_temperature"])
-    loss_queries = None if keys["in_batch"] else 1
-    layout = candidates(
-        triples, instruction, keys["hard_negatives"], keys["mask_duplicates"], loss_queries, template=template
-    )
-    if triples[0].kind == "classes" and keys["classes"] == "supcon":
+    layout = candidates(triples, instruction, keys["hard_negatives"], keys["mask_duplicates"], template=template)
+    if triples[0].kind == "classes":
         labels: list[list[str]] = [[] for _ in layout.texts]
         negatives = [label for t in triples for label in t.labels[1:][: keys["hard_negatives"]]]
         first = [t.labels[0] for t in triples]

@@ -53,13 +53,8 @@ class MNTP(Objective):
 
     @staticmethod
     def check(config: Config) -> None:
-        """Refuse data of pairs, a frozen backbone, sources where texts are packed, and a head that nothing trains."""
+        """Refuse data of pairs, a frozen backbone, and a head that nothing trains."""
         refuse_untrained(config)
-        if config["objective"]["packed"] and config["data"]["one_source"]:
-            raise UserError(
-                "objective.packed=true lays the texts of all sources end to end, and data.one_source=true would keep "
-                "them apart. Leave one of them out."
-            )
 
     @staticmethod
     def texts_per_example(objective: Config) -> int:

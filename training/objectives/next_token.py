@@ -146,12 +146,9 @@ class NextToken(Objective):
             self.held_out_scores()
         table = [["domain", "document", "bytes", "bits_per_byte"]]
         for domain, documents in self.documents.items():
-            copies = Counter[str]()
-            for d in documents:
-                name = hashlib.sha256(d.text.encode()).hexdigest()[:12]
-                copies[name] += 1
-                unique = name if copies[name] == 1 else f"{name}-{copies[name]}"
-                table.append([domain, unique, str(d.size), repr(d.per_byte)])
+            for k, d in enumerate(documents):
+                name = f"{k}-{hashlib.sha256(d.text.encode()).hexdigest()[:12]}"
+                table.append([domain, name, str(d.size), repr(d.per_byte)])
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows(table)
         write_text(folder / HELD_OUT, [text.getvalue()])

@@ -27,7 +27,7 @@ class Objective(ABC):
 
     limits, words: allowed values of the objective's own keys, such as {"objective.temperature": real(0)}.
     unit: name of the examples in the manifest. scored_before: whether held-out texts are scored before the first step
-    too. contrastive: whether it compares vectors of texts.
+    too.
     work: how rows become forward passes. examples: what batches are drawn from, by number. counts: numbers that a
     checkpoint keeps.
     """
@@ -36,7 +36,6 @@ class Objective(ABC):
     words: ClassVar[Mapping[str, Sequence[Any]]] = {}
     unit = "texts"
     scored_before = True
-    contrastive = False
     work: LargeBatch
     examples: Sequence[Triple]
     counts: dict[str, int]

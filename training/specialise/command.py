@@ -1,7 +1,6 @@
 """From a configuration to written pairs, their file and its facts."""
 
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -31,7 +30,7 @@ from records.streams import stream_seed
 from training.pairs_file import check_out, write_pairs
 from training.ranker import Ranker, of_start, open_ranker
 from training.specialise.generator import Generator, prompt_of, seed_examples, shown
-from training.specialise.sieve import DROPPED, Sieve, ranks, report
+from training.specialise.sieve import Sieve, ranks
 
 Config = dict[str, Any]
 COUNTS = ("pairs", "seeds", "examples", "example_words", "query_tokens", "answer_tokens", "top", "block")
@@ -80,13 +79,9 @@ def check(cfg: Config) -> None:
 
 
 def model_of(cfg: Config) -> Config:
-    """Return the model that writes: `generator`, else the base of `run`, else `model`. Raises `UserError` for none."""
-    model, run_folder = cfg["model"], Path(cfg["run"] or "")
-    if cfg["run"] and (run_folder / "manifest.json").is_file():
-        model = read_manifest(run_folder)["config"]["model"]
-    elif cfg["run"] and cfg["generator"] is None:
-        raise UserError(f"run={cfg['run']} is no run folder, so no base is known. Give generator=<folder or hub name>.")
-    return {**model, "path": cfg["generator"], "architecture": None} if cfg["generator"] else model
+    """Return the model that writes: the base of `run` where that is a run's folder, else `model`."""
+    folder = Path(cfg["run"] or "")
+    return read_manifest(folder)["config"]["model"] if (folder / "manifest.json").is_file() else cfg["model"]
 
 
 class Specialising:
@@ -123,7 +118,7 @@ class Specialising:
         start = len(self.records)
         records = self._written(range(start, start + self.cfg["block"]))
         for record in records:
-            record["dropped"] = record["dropped"] or self.sieve.fault(record["query"], record["positive"])
+            record["dropped"] = record["dropped"] or not self.sieve.passes(record["query"], record["positive"])
         self.records += records
         self.vectors.append(self._vectors([triple_of(r) for r in records if not r["dropped"]]))
 
@@ -131,15 +126,14 @@ class Specialising:
         cfg = self.cfg
         records, prompts = zip(*map(self.prompt, numbers), strict=True)
         queries = self._continued("query", numbers.start, prompts)
-        faults = [self.sieve.too_short(query, False) for query in queries]
-        rows = [k for k, fault in enumerate(faults) if not fault]
+        rows = [k for k, query in enumerate(queries) if self.sieve.whole(query, False)]
         for record, query in zip(records, queries, strict=True):
-            record |= {"query": query or "", "positive": ""}
+            record |= {"query": query or "", "positive": "", "dropped": True}
         if rows:
             asked = [self.generator.ids(f"{records[k]['prompt']} {queries[k]}\n{cfg['answer_name']}:") for k in rows]
             for k, answer in zip(rows, self._continued("answer", numbers.start, asked), strict=True):
-                records[k]["positive"], faults[k] = answer or "", self.sieve.too_short(answer, True)
-        return [{**record, "dropped": fault} for record, fault in zip(records, faults, strict=True)]
+                records[k].update({"positive": answer or "", "dropped": not self.sieve.whole(answer, True)})
+        return list(records)
 
     def _continued(self, side: str, start: int, prompts: Sequence[Sequence[int]]) -> list[str | None]:
         seed = stream_seed(self.cfg["seed"], f"specialise {side}", start)
@@ -170,24 +164,22 @@ class Specialising:
 
     def close(self) -> Config:
         """Write the pairs, the seeds and the facts, and return the facts."""
-        kept, dropped = self.kept(), Counter(r["dropped"] for r in self.records)
-        dropped["not_returned"] = dropped.pop("", 0) - len(kept)
+        kept, written_in_all = self.kept(), len(self.records)
         chosen = kept[: self.cfg["pairs"]]
         facts = {
             "generator": self.generator.facts,
             "encoder": self.ranker.facts,
             "seeds": described(self.seeds),
             "settings": {key: self.cfg[key] for key in (*LIMITS, *WRITTEN) if key in self.cfg},
-            "generated": len(self.records),
-            "dropped": {name: dropped[name] for name in DROPPED},
-            "share_kept": round(len(kept) / len(self.records), 4),
+            "generated": written_in_all,
+            "share_kept": round(len(kept) / written_in_all, 4),
             "kept": len(chosen),
             "code": code(),
         }
         out = self.cfg["out"]
         write_pairs(f"{out}.seeds.jsonl", map(seed_record, self.seeds))
         write_pairs(out, map(written, chosen), facts)
-        print(report(out, facts))
+        print(f"{out}: {len(chosen):,} pairs; {len(kept):,} of {written_in_all:,} that were written pass every filter.")
         return facts
 
 

@@ -26,9 +26,7 @@ OUTCOMES = (
     "seconds",
     "tokens_per_second",
     "peak_memory_bytes",
-    "peak_memory_of",
     "flops",
-    "flops_gap",
 )
 NOT_COMPARED = {  # and why
     **dict.fromkeys((*OUTCOMES, "parameters", "validation_ndcg_at_10", "states", "files"), "outcomes"),
