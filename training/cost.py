@@ -136,7 +136,6 @@ def check(config: Config) -> None:
     lines = {
         "model": f"{config['model']['path']}, attn={config['attn']['name']}, pooler={config['pooler']['name']}",
         "parameters": numbers,
-        "embedding": f"{encoder.pooler.embedding_dim} dimensions",
         "steps": f"{steps:,} of {batch:,} examples, at most {texts:,} texts in all",
         "FLOPs": f"at most {flops:.3g}, with {length} tokens in each text",
         "time": f"at most {flops / rate / devices / 3600:.2g} h at {rate / TERA:g} TFLOP/s on {devices} x {device}",

@@ -3,9 +3,6 @@
 from itertools import chain
 from typing import Any
 
-from rich.console import Console
-from rich.progress import Progress
-
 from cli.errors import UserError
 from encoders.frozen.cached_encoder import CachedEncoder, compute_states
 from encoders.frozen.state_cache import text_key
@@ -42,17 +39,6 @@ def fill_states(module: StepModule) -> Config:
     rows = {text_key(r.ids, r.roles): r for r in chain(module.objective.held_out_rows(), chain.from_iterable(steps))}
     cache = encoder.cache
     missing = cache.missing(list(rows.values()))
-    size = sum(map(len, missing)) * cache.bytes_per_token
-    print(
-        f"States of {len(rows):,} texts in {cache.folder}: {len(missing):,} to compute, {size / 2**30:.2f} GiB.",
-        flush=True,
-    )
-    with Progress(console=Console(stderr=True), disable=module.cfg["trainer"]["progress"] is not True) as bar:
-        line = bar.add_task("states", total=sum(map(len, missing)))
-        compute_states(encoder, work.tokenizer, missing, work.plan.token_budget, lambda n: bar.update(line, advance=n))
-    return {
-        "identity": cache.identity,
-        "texts": len(rows),
-        "computed_texts": len(missing),
-        "computed_bytes": size,
-    }
+    print(f"States of {len(rows):,} texts in {cache.folder}: {len(missing):,} to compute.", flush=True)
+    compute_states(encoder, work.tokenizer, missing, work.plan.token_budget)
+    return {"identity": cache.identity, "texts": len(rows), "computed_texts": len(missing)}

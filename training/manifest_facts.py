@@ -6,8 +6,7 @@ import torch
 
 from cli.compose import flat
 from cli.errors import UserError
-from corpora.docstrings import package_versions
-from corpora.mix import facts, sources
+from corpora.mix import facts
 from corpora.triples import Triple, described
 from encoders.identity import base_fingerprints, instruction_sets
 from encoders.jit_layer import elementwise
@@ -32,9 +31,6 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
     data["trained_on"] = len(module.objective.examples)
     if "mix" in config["data"]:
         data["of_source"] = facts(config["data"], triples, list(module.objective.examples))
-    packages = dict.fromkeys(package for part in _data(config) for package in part.get("packages", ()))
-    if packages:
-        data["packages"] = package_versions(list(packages))
     encoder, device = module.encoder, next(module.encoder.parameters()).device
     return {
         "study": config["study"],
@@ -62,11 +58,6 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
         **environment(instruction_sets=instruction_sets(encoder.backbone)),
         "code": code(),
     }
-
-
-def _data(config: Config) -> list[Config]:
-    """The data of a run and, of a mix, its sources."""
-    return [config["data"], *(sources(config["data"]).values() if "mix" in config["data"] else ())]
 
 
 def continued(manifest: Config, interrupted: Config) -> Config:

@@ -1,7 +1,6 @@
-"""The encoder that ranks: a finished run, or a sentence-transformers model, each with its own wording of queries."""
+"""The encoder that ranks: a finished run or an untrained start, with the wording of its queries."""
 
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +9,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from cli.errors import UserError, reading
+from cli.errors import UserError
 from corpora.triples import Triple
 from encoders.finite import refuse_nonfinite
 from encoders.loading import load_run, untrained
-from encoders.templates import INSTRUCT, TEXT_FIELD
 from encoders.text_encoder import TextEncoder
-from encoders.tokens import by_instruction
-from records.fingerprint import of_tensors
 from records.manifest import check_code, read_manifest
 from training.batches import query_side
 from training.validation import encoded
@@ -45,40 +41,12 @@ class Ranker:
         return F.normalize(torch.from_numpy(vectors).float(), dim=-1)
 
 
-class OfLibrary(Ranker):
-    """A sentence-transformers model with its own prompts; an instruction of the data is worded as by E5-Mistral."""
-
-    def __init__(self, name: str, instruction: str | None) -> None:
-        from sentence_transformers import SentenceTransformer
-
-        with reading(f"run={name}", "It has no manifest.json, so it must be a model of sentence-transformers."):
-            self.model: Any = SentenceTransformer(name, model_kwargs={"use_safetensors": True})
-        width: Any = self.model.get_embedding_dimension()
-        self.instruction, self.width = instruction, width
-        weights = of_tensors(self.model.state_dict())
-        facts = {"model": name, "weights_sha256": weights, "prompts": self.model.prompts, "instruction": instruction}
-        self.facts = {**facts, "sentence_transformers": version("sentence-transformers")}
-
-    def queries(self, triples: Sequence[Triple]) -> Tensor:
-        vectors = np.empty((len(triples), self.width), dtype=np.float32)
-        asked = [(t.instruction or self.instruction or "", t.query) for t in triples]
-        for instruction, places in by_instruction(asked).items():
-            prompt = {"prompt": INSTRUCT.filled(instruction).removesuffix(TEXT_FIELD)} if instruction else {}
-            vectors[places] = self.model.encode_query([asked[k][1] for k in places], show_progress_bar=False, **prompt)
-        return self._unit([t.query for t in triples], vectors)
-
-    def documents(self, texts: Sequence[str]) -> Tensor:
-        return self._unit(texts, self.model.encode_document(list(texts), show_progress_bar=False))
-
-
 def open_ranker(name: str, instruction: str | None) -> Ranker:
-    """Return the encoder of a finished run's folder or, where that is none, a sentence-transformers model.
+    """Return the encoder of a run's folder. Raises `UserError` where it is none, or not finished.
 
-    instruction: of queries that bring none; None: the run's own. Raises `UserError` for a run that is not finished.
+    instruction: of queries that bring none; None: the run's own.
     """
     folder = Path(name)
-    if not (folder / "manifest.json").is_file():
-        return OfLibrary(name, instruction)
     manifest = read_manifest(folder)
     if manifest["status"] != "finished":
         raise UserError(f"run={folder} is not finished. Give its train.py command again to continue it.")

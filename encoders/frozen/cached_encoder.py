@@ -1,6 +1,6 @@
 """An encoder whose backbone is frozen: its states come from a cache, only the pooler computes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,14 +58,8 @@ def identity(encoder: Encoder, cfg: Config, precision: Precision) -> Config:
     return {**computed, "max_length": cfg["max_length"]}
 
 
-def compute_states(
-    encoder: CachedEncoder,
-    tokenizer: TextTokenizer,
-    rows: Sequence[Tokens],
-    budget: int,
-    progress: Callable[[int], None] = lambda _: None,
-) -> None:
-    """Compute and keep the states of those of `rows` that the cache lacks; `progress` gets the number of tokens done.
+def compute_states(encoder: CachedEncoder, tokenizer: TextTokenizer, rows: Sequence[Tokens], budget: int) -> None:
+    """Compute and keep the states of those of `rows` that the cache lacks.
 
     Chunks of `budget` padded tokens are cut by a rule that looks only ahead, and each is kept once it is computed: so
     stopped work goes on with the very same numbers.
@@ -74,10 +68,10 @@ def compute_states(
     for chunk in by_token_budget([len(r) for r in missing], budget):
         texts = [missing[i] for i in chunk]
         if not encoder.cache.appeared(texts):
-            encoder.cache.write(texts, _states(encoder, tokenizer.batch(texts), progress))
+            encoder.cache.write(texts, _states(encoder, tokenizer.batch(texts)))
 
 
-def _states(encoder: CachedEncoder, batch: Batch, progress: Callable[[int], None]) -> np.ndarray:
+def _states(encoder: CachedEncoder, batch: Batch) -> np.ndarray:
     """[L, N, D] states of the real tokens of a batch, text by text, in the stored format."""
     dtype = encoder.cache.dtype
     batch = batch.to(next(encoder.backbone.parameters()).device)
@@ -88,5 +82,4 @@ def _states(encoder: CachedEncoder, batch: Batch, progress: Callable[[int], None
 
     with torch.inference_mode():
         states = torch.stack(encoder.each_layer(batch, range(encoder.cache.layers), real)).cpu()
-    progress(states.shape[1])
     return states.numpy() if dtype is torch.float32 else states.view(torch.int16).numpy()

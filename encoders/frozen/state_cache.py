@@ -53,11 +53,6 @@ class StateCache:
         for shard in sorted(self.folder.glob(f"*/{TEXTS}")):
             self._enter(shard.parent)
 
-    @property
-    def bytes_per_token(self) -> int:
-        """Size of one token's states in all layers."""
-        return self.layers * self.width * STORED[self.dtype].itemsize
-
     def missing(self, rows: Sequence[Tokens]) -> list[Tokens]:
         """The distinct texts of `rows` that are not here, longest first: an order that depends on nothing else."""
         lacking = {text_key(r.ids, r.roles): r for r in rows}

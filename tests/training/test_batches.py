@@ -3,8 +3,6 @@
 import pytest
 
 from cli.errors import UserError
-from corpora.files import triples
-from tests.triples import write_triples
 from training.batches import BatchOrder, roll
 
 SOURCES = ["a"] * 10 + ["b"] * 7 + ["c"] * 3
@@ -52,18 +50,3 @@ def test_one_source_is_refused_where_nothing_tells_sources_apart():
     with pytest.raises(UserError, match=r"data.one_source=true, but all 30 examples say the same source \(pairs\)"):
         BatchOrder(["pairs"] * 30, 3, seed=0, one_source=True)
     BatchOrder(["pairs"] * 30, 3, seed=0, one_source=False)
-
-
-def test_a_file_of_triples_without_sources_is_refused_and_two_files_are_two_sources(tmp_path):
-    for name in ("a", "b"):
-        write_triples(tmp_path / f"{name}.jsonl")
-    columns = {name: name for name in ("query", "positive", "negative", "source", "instruction", "scores")}
-
-    def order(path):
-        found = triples({"path": str(path), "columns": columns}, "")
-        return BatchOrder([t.source for t in found], 4, seed=0, one_source=True)
-
-    with pytest.raises(UserError, match=r"the same source \(a\)"):
-        order(tmp_path / "a.jsonl")
-    both = order(tmp_path / "*.jsonl")
-    assert all(len({both.sources[i] for i in batch}) == 1 for batch in both.epoch(0))

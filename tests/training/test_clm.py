@@ -101,11 +101,6 @@ def test_the_rate_rises_stays_and_falls():
     assert found == [0.5, 1, 1, 1, 1, 0.75, 0.5, 0.25]
 
 
-def test_no_text_is_refused(config):
-    with pytest.raises(UserError, match="0 docstrings to train on, 0 held out"):
-        CLM.pretrain(config("none", "data.packages=[]"))
-
-
 @pytest.mark.parametrize(
     ("override", "message"),
     [

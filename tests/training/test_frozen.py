@@ -18,7 +18,6 @@ from records.streams import stream_seed
 from training import run, set_up
 from training.batches import BatchOrder
 from training.checks import check_sizes
-from training.cost import empty_encoder, parameters, training_flops
 from training.mix_order import split
 from training.run import train_run
 
@@ -111,19 +110,6 @@ def test_training_on_cached_states_is_training_on_live_ones(cell, tmp_path, pool
     assert RunFolder(tmp_path / "run").manifest()["loss"] == pytest.approx(loss, abs=1e-5)
 
 
-@pytest.mark.parametrize(("pooler", "word"), [("lastlayer", "tokens=all"), ("multilayer", "tokens=mean")])
-def test_the_flops_of_a_step_are_those_of_the_head(cell, pooler, word):
-    """By hand, one query and no MLP: products of a text of T tokens with K keys, forward."""
-    one = [f"pooler.{word}", "pooler.num_queries=1", "pooler.mlp=false"]
-    forward = training_flops(cell(pooler, "bi", *one)).forward
-    tokens, width = 24, 32  # half of max_length
-    keys = tokens if pooler == "lastlayer" else 3
-    attention = 2 * keys * (2 * width * width + 2 * width)  # keys and values; scores and their sum
-    mean = 0 if pooler == "lastlayer" else 3 * 2 * tokens * width
-    a_text = attention + 2 * width * width + mean  # and the output projection
-    assert forward * tokens == pytest.approx(a_text, rel=0.11), "the queries themselves are projected once a chunk"
-
-
 @pytest.mark.slow
 def test_a_frozen_run_loads_as_the_trained_head_on_live_states(cell, tmp_path, monkeypatch):
     kept = []
@@ -197,10 +183,3 @@ def test_killed_while_states_are_computed_and_continued(cell, tmp_path, monkeypa
 def test_nothing_to_train_is_refused(cell, pooler):
     with pytest.raises(UserError, match=rf"pooler={pooler} leaves nothing to train"):
         check_sizes(cell(pooler))
-
-
-def test_no_adapter_is_counted(cell):
-    frozen, usual = (
-        parameters(empty_encoder(cell("multilayer", "bi", f"backbone.frozen={word}"))) for word in ("true", "false")
-    )
-    assert frozen == {**usual, "adapter": 0}

@@ -1,6 +1,5 @@
 """Stages merged into the base: their sum, their order, what is refused, and how later runs carry them."""
 
-import json
 import shutil
 
 import pytest
@@ -174,11 +173,3 @@ def test_groups_of_stages_find_the_runs_of_their_commands(words, commands, stage
     for name, found in (("mntp", ["mntp"]), ("mntp_simcse", ["mntp", "simcse"])):
         cfg = plain(composed("train", [*here, *words, f"stages={name}"]))
         assert [stage.folder for stage in read_stages(cfg["lineage"])] == [written[key] for key in found]
-
-
-@pytest.mark.parametrize("name", ["mntp", "simcse", "supervised"])
-def test_the_published_stages_compose(name):
-    cfg = plain(composed("train", [f"experiment=llm2vec/{name}"]))
-    assert (cfg["attn"]["name"], cfg["pooler"]["name"], cfg["lora"]["r"]) == ("bi", "mean", 16)
-    assert (cfg["trainer"]["max_steps"], len(cfg["lineage"] or [])) == (1000, 0 if name == "mntp" else 1)
-    assert json.dumps(cfg)

@@ -65,7 +65,7 @@ def test_a_source_may_keep_its_own_sources_apart_and_epochs_hold_each_example_on
     assert made.steps_per_epoch == 12
     assert len(set(chain.from_iterable(made.batch(step) for step in range(12)))) == 48
     assert order((0.8, 0.2, 0)).steps_per_epoch == 15, "the pairs: 12 batches, four of five steps"
-    with pytest.raises(UserError, match=r"global_batch_size=21 is more than data.sources.g holds \(20 examples"):
+    with pytest.raises(UserError, match=r"global_batch_size=21 is more than data.sources.g holds \(20\)"):
         order((0, 0, 1), size=21)
 
 

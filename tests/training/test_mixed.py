@@ -21,8 +21,7 @@ GRADED = [
     for w, s, g in (("sum", "g/s", 1.0), ("type", "g/s", 3.0), ("shape", "g/s", 1.0), ("array", "g/t", 9.0))
 ]
 PAIRS = [Triple("of two", "the sum of two arrays", ("its type",), "p/s"), Triple("the sum", "new array", (), "p/s")]
-KEYS = {"mask_duplicates": True, "hard_negatives": 1}
-KEYS |= {"temperature": 0.05, "class_temperature": 0.2, "graded_temperature": 0.1}
+KEYS = {"hard_negatives": 1, "temperature": 0.05, "class_temperature": 0.2, "graded_temperature": 0.1}
 
 
 def cosine(a, b):

@@ -17,7 +17,7 @@ from encoders.loading import build_encoder, fingerprint_of, load_run
 from encoders.mixse import mixture_of
 from encoders.precision import PRECISIONS
 from records.identity import below
-from records.lineage import ADAPTER, read_stages, read_starts
+from records.lineage import ADAPTER, read_starts
 from records.run_folder import RunFolder
 from tests.contract.conftest import TEXTS, apart, embed
 from training.checks import check_sizes, refuse_changed
@@ -137,13 +137,6 @@ REFUSED = {
 def test_experts_that_do_not_fit_are_refused(mixed, words):
     with pytest.raises(UserError, match=re.escape(REFUSED[words])):
         read_starts(mixed(words), "adapter.experts")
-
-
-def test_a_mixture_is_no_expert_and_no_stage(cell, run):
-    for word in ("adapter=mixse adapter.experts", "lineage"):
-        cfg = cell(*f"{word}=['{run}']".split(" ", 1))
-        with pytest.raises(UserError, match="is a mixture of experts, not one LoRA"):
-            read_starts(cfg, "adapter.experts") if cfg["adapter"]["name"] == "mixse" else read_stages(cfg["lineage"])
 
 
 WRONG = {

@@ -4,15 +4,11 @@ import math
 
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from cli.errors import UserError
-from records.run_folder import RunFolder
-from tests.training.raw_stages import quick_stage
 from training.checks import check_sizes
 from training.objectives.infonce import infonce
 from training.objectives.simcse import set_attention_dropout, twice
-from training.run import train_run
 from training.set_up import set_up
 
 TEXTS = ["the sum of two arrays", "a new array", "type of its first argument"]
@@ -68,22 +64,6 @@ def test_dropout_of_lora_alone_does_so_too(compose_cell):
     work = made.work
     vectors = work.vectors(work.tokenizer.pairs(twice(TEXTS).texts), 0)
     assert float((vectors[:3] - vectors[3:]).abs().amax(dim=1).min()) > 1e-4
-
-
-@pytest.mark.slow
-def test_an_interrupted_stage_ends_bit_equal(compose_cell, small_model, lines, tmp_path, power_cut):
-    cfg = compose_cell("mean", "bi", *quick_stage("simcse", small_model, lines))
-    train_run(cfg, RunFolder(tmp_path / "whole"))
-    with power_cut(3):
-        train_run(cfg, RunFolder(tmp_path / "broken"))
-    train_run(cfg, RunFolder(tmp_path / "broken"))
-    one, other = (load_file(tmp_path / f / "adapter" / "adapter_model.safetensors") for f in ("whole", "broken"))
-    assert all(torch.equal(one[k], other[k]) for k in one)
-    whole, resumed = (RunFolder(tmp_path / f).manifest() for f in ("whole", "broken"))
-    for key in ("batch_order_sha256", "tokens", "loss", "held_out", "data"):
-        assert whole[key] == resumed[key], key
-    assert whole["held_out"]["before"].keys() == {"alignment", "uniformity"}
-    assert whole["held_out"]["before"]["alignment"] > 0, "attention drops, though LoRA is the identity"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from training.specialise.generator import Generator, group, prompt_of, seed_exam
 from training.specialise.sieve import Sieve, ranks
 
 FEW = ["pairs=8", "block=8", "attempts=3", "examples=3", "example_words=6", "query_tokens=12", "answer_tokens=12"]
-FEW += ["precision=fp32", "accelerator=cpu", "max_length=48", "pooler=mean", "progress=false", "top=12"]
+FEW += ["precision=fp32", "accelerator=cpu", "max_length=48", "pooler=mean", "top=12"]
 FEW += ["query_words=3", "answer_words=2", "temperature=1.0", "task='What a function does.'"]
 
 

@@ -53,13 +53,6 @@ def test_a_run_is_scored_with_its_own_template(run, name, pooler):
     assert (abs(vectors["query"] - vectors["document"]).max() > 1e-3) == (name == "e5")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["echo", "e5"])
-def test_a_head_on_cached_states_meets_the_same_wordings(run, name):
-    _, folder = run(name, "latent", "backbone.frozen=true")
-    assert folder.manifest()["status"] == "finished"
-
-
 class _Side:
     def __init__(self, value):
         self.value = value

@@ -1,9 +1,8 @@
-"""From a configuration to mined pairs: sentence-transformers mines, with an encoder of ours or of its own."""
+"""From a configuration to mined pairs: sentence-transformers mines, with the encoder of a run."""
 
 import random
 from collections import defaultdict
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any
 
 import torch
@@ -12,7 +11,7 @@ from sentence_transformers.util import mine_hard_negatives
 from torch import Tensor
 
 from cli.errors import UserError
-from cli.limits import DATA, DATA_WORDS, SWITCH, Limit, check_groups, check_limits, real
+from cli.limits import DATA, DATA_WORDS, Limit, check_groups, check_limits, real
 from corpora.readers import read_triples
 from corpora.triples import Triple, described
 from encoders.precision import best_device
@@ -23,7 +22,7 @@ from training.ranker import Ranker, open_ranker
 
 Config = dict[str, Any]
 RULES = {"percent": "relative_margin", "margin": "absolute_margin", "threshold": "max_score"}  # ours: the library's
-SETTINGS = ("first_rank", "last_rank", *RULES, "negatives", "sample", "seed", "scores", "threads")
+SETTINGS = ("first_rank", "last_rank", *RULES, "negatives", "sample", "seed", "threads")
 LIMITS = {
     **{key: Limit(1) for key in ("first_rank", "last_rank", "negatives", "block")},
     "percent": real(0, "no such rule", largest=1),
@@ -34,7 +33,7 @@ LIMITS = {
     **DATA,
     "threads": Limit(1, "one for each core"),
 }
-WORDS = DATA_WORDS | {"sample": ("top", "random"), "scores": SWITCH}
+WORDS = DATA_WORDS | {"sample": ("top", "random")}
 Query = tuple[str | None, str]  # instruction and text
 
 
@@ -43,11 +42,8 @@ def check(cfg: Config) -> None:
     check_groups(cfg, ("data",))
     check_limits(cfg, LIMITS, WORDS)
     if not cfg["run"]:
-        raise UserError("run= is empty. Give a finished run's folder, or a sentence-transformers model.")
+        raise UserError("run= is empty. Give the folder of a finished run.")
     check_out(cfg["out"])
-    first, last = cfg["first_rank"], cfg["last_rank"]
-    if last - first + 1 < cfg["negatives"]:
-        raise UserError(f"Ranks {first} to {last} do not hold negatives={cfg['negatives']}. Raise last_rank.")
 
 
 def run(cfg: Config) -> Config:
@@ -61,7 +57,7 @@ def run(cfg: Config) -> Config:
         raise UserError(f"data={cfg['data']['name']} holds {min(odd)}; hard negatives are mined for pairs. Give pairs.")
     ranker = open_ranker(cfg["run"], cfg["data"].get("instruction"))
     sides = Sides(ranker, triples, cfg)
-    rows = [record(sides, t, negatives, cfg["scores"]) for t, negatives in mined(sides, triples, cfg)]
+    rows = [record(sides, t, negatives) for t, negatives in mined(sides, triples, cfg)]
     counts = [len(row["negative"]) for row in rows]
     facts = {
         "encoder": ranker.facts,
@@ -71,7 +67,6 @@ def run(cfg: Config) -> Config:
         "queries": len(rows),
         "negatives": sum(counts),
         "queries_with_fewer": sum(count < cfg["negatives"] for count in counts),
-        "sentence_transformers": version("sentence-transformers"),
         "code": code(),
     }
     write_pairs(cfg["out"], rows, facts)
@@ -164,8 +159,8 @@ def mined(sides: Sides, triples: Sequence[Triple], cfg: Config) -> list[tuple[Tr
     return [(t, [n for n in of_query.get(k, ()) if n != t.query]) for t, k in zip(triples, numbers, strict=True)]
 
 
-def record(sides: Sides, t: Triple, negatives: list[str], with_scores: bool) -> Config:
+def record(sides: Sides, t: Triple, negatives: list[str]) -> Config:
     """Return a pair with its negatives as data=jsonl reads it."""
     row: Config = {"query": t.query, "positive": t.positive, "negative": negatives, "source": t.source}
     row |= {} if t.instruction is None else {"instruction": t.instruction}
-    return {**row, "scores": sides.cosines(t, negatives)} if with_scores else row
+    return {**row, "scores": sides.cosines(t, negatives)}

@@ -38,10 +38,6 @@ class CLM(Pretraining):
         "objective.sequence_length": Limit(2),  # a token is predicted from those before it
         "objective.batch": Limit(1),
         "objective.lr": real(0),
-        "objective.warmup": Limit(0),
-        "objective.decay": real(0, largest=1),
-        "objective.balance": real(0),
-        "objective.weight_decay": real(0),
         "objective.held_out_percent": Limit(1, largest=99),
         "model.vocab_size": Limit(259),  # bytes and the three special tokens
     }
@@ -85,7 +81,6 @@ class CLM(Pretraining):
             "steps": steps,
             "tokens_seen": steps * o["batch"] * length,
             "tokens_distinct": batches.tokens_an_epoch,
-            "threads": torch.get_num_threads(),
             "parameters": sum(p.numel() for p in decoder.parameters()),
             "data_sha256": fingerprint,
             "held_out_documents": len(held_out),

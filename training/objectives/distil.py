@@ -70,10 +70,6 @@ class Distil(Objective):
         self.instruction, self.counts = setup.config["data"].get("instruction"), {}
         self.validation = Validation(setup.text_encoder(), held_out, self.instruction, setup.run)
 
-    @staticmethod
-    def check(config: Config) -> None:
-        """Any batch will do: a query is compared with its own documents."""
-
     def lay_out(self, numbers: Sequence[int], step: int) -> tuple[Taught, list[Tokens]]:
         tokenizer, triples = self.work.tokenizer, [self.examples[i] for i in numbers]
         layout = taught(triples, self.instruction, self.keys["hard_negatives"], tokenizer.template)

@@ -51,10 +51,8 @@ class Contrastive(Objective):
         if batch < 2:
             raise UserError(f"trainer.global_batch_size={batch} has no in-batch negatives. Give at least 2.")
         micro = o["loss_queries"]
-        if micro and (micro < 2 or batch % micro):
-            raise UserError(
-                f"objective.loss_queries={micro} must be at least 2 and divide trainer.global_batch_size={batch}."
-            )
+        if micro and batch % micro:
+            raise UserError(f"objective.loss_queries={micro} must divide trainer.global_batch_size={batch}.")
         if o["matryoshka"] is not None:
             check_dims("objective.matryoshka", o["matryoshka"])
 

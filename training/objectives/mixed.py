@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from cli.errors import UserError
-from cli.limits import SWITCH, Limit, real
+from cli.limits import Limit, real
 from corpora.readers import read_triples
 from corpora.triples import Triple
 from encoders.templates import Template
@@ -43,7 +43,6 @@ class Mixed(Objective):
         **{f"objective.{of}temperature": real(1e-6) for of in ("", "class_", "graded_")},
         "objective.hard_negatives": Limit(0, "all that a query has"),
     }
-    words: ClassVar = {"objective.mask_duplicates": SWITCH}
     unit = "examples"
     read = staticmethod(read_triples)
     texts_per_example = staticmethod(InfoNCE.texts_per_example)
@@ -119,7 +118,7 @@ def part_of(
         texts = [(a, text) for a, t in zip(asked, triples, strict=True) for text in (t.query, t.positive)]
         grades, same = torch.tensor([t.grade for t in triples]).double(), _same([[t.source] for t in triples])
         return texts, lambda v: cosent(v[::2], v[1::2], grades, same, keys["graded_temperature"])
-    layout = candidates(triples, instruction, keys["hard_negatives"], keys["mask_duplicates"], template=template)
+    layout = candidates(triples, instruction, keys["hard_negatives"], template=template)
     if triples[0].kind == "classes":
         labels: list[list[str]] = [[] for _ in layout.texts]
         negatives = [label for t in triples for label in t.labels[1:][: keys["hard_negatives"]]]

@@ -56,10 +56,6 @@ class MNTP(Objective):
         """Refuse data of pairs, a frozen backbone, and a head that nothing trains."""
         refuse_untrained(config)
 
-    @staticmethod
-    def texts_per_example(objective: Config) -> int:
-        return 1
-
     def lay_out(self, numbers: Sequence[int], step: int) -> tuple[list[Masked], list[Tokens]]:
         if self.packed:
             rows = [self.packed[i] for i in numbers]

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor
 
-from cli.errors import UserError, nearest
+from cli.errors import UserError
 from cli.limits import Limit
 from corpora.raw_text import of_percent, read_texts
 from corpora.triples import Triple
@@ -67,35 +67,27 @@ class NextToken(Objective):
         ]
         self.examples, self.windows = [t for t, _ in parts], [window for _, window in parts]
         self.documents, self.last = defaultdict[str, list[Document]](list), Scores()
-        domains = setup.config["objective"]["domains"] or ()
-        held_out = sorted(held_out, key=lambda t: t.source not in domains)  # those that are trained on first
         for t, of_text in zip(held_out, document_windows([t.query for t in held_out], setup.tokenizer), strict=True):
             rows = [self._predicted(window) for window in of_text]
             self.documents[t.source].append(Document(t.query, len(t.query.encode()), rows))
 
     @staticmethod
     def check(config: Config) -> None:
-        """Refuse what MNTP refuses, attention to later tokens, and domains that are no list of names."""
+        """Refuse what MNTP refuses, and attention to later tokens."""
         refuse_untrained(config)
         if config["attn"]["name"] != "causal":
             raise UserError(
                 f"objective=next_token predicts a token from those before it, and attn={config['attn']['name']} would "
                 "show it. Give attn=causal."
             )
-        domains = config["objective"]["domains"]
-        if domains is not None and not (isinstance(domains, list) and domains and all(map(str, domains))):
-            raise UserError(f"objective.domains={domains} must be a list of sources, such as [torch,stdlib], or null.")
 
     @staticmethod
     def split(examples: list[Triple], config: Config) -> tuple[list[Triple], list[Triple]]:
         """Hold documents of every domain out by hash; keep of the others those of the domains that are trained on.
 
-        Raises `UserError` for a domain that the data lack, and where nothing is left on either side.
+        Raises `UserError` where nothing is left on either side.
         """
-        o, known = config["objective"], dict.fromkeys(t.source for t in examples)
-        for domain in o["domains"] or ():
-            if domain not in known:
-                raise UserError(f"objective.domains: no text is of '{domain}'. {nearest(str(domain), known)}")
+        o = config["objective"]
         kept, held_out = list[Triple](), list[Triple]()
         for t in examples:
             (held_out if of_percent(t.query, o["held_out_percent"]) else kept).append(t)
@@ -103,10 +95,6 @@ class NextToken(Objective):
         if not (kept and held_out):
             raise UserError(f"{len(kept)} texts to train on and {len(held_out)} held out. Give more data.")
         return kept, held_out
-
-    @staticmethod
-    def texts_per_example(objective: Config) -> int:
-        return 1
 
     def _predicted(self, window: np.ndarray) -> Masked:
         """All tokens of a window but the first as targets; none is masked."""

@@ -15,7 +15,6 @@ from cli.limits import (
     DATA_WORDS,
     ENCODER,
     ENCODER_WORDS,
-    SWITCH,
     Limit,
     check_dims,
     check_groups,
@@ -54,7 +53,7 @@ NAMES = 16  # tokens at most of the answer's name
 def run(cfg: Config) -> Config:
     """Write what `cfg` (conf/specialise.yaml) asks; return the facts. Raises `UserError` for what can be changed."""
     check(cfg)
-    model = model_of(cfg)
+    model = read_manifest(Path(cfg["run"]))["config"]["model"] if cfg["run"] else cfg["model"]
     if cfg["threads"] is not None:
         torch.set_num_threads(cfg["threads"])
     seeds = seed_examples(read_triples(cfg["data"], cfg["cache_dir"]), cfg)
@@ -65,23 +64,16 @@ def run(cfg: Config) -> Config:
     while kept < cfg["pairs"] and len(work.records) < cfg["pairs"] * cfg["attempts"]:
         work.add()
         kept = len(work.kept())
-        if cfg["progress"]:
-            print(f"{kept:,} of {cfg['pairs']:,} pairs from {len(work.records):,} records", file=sys.stderr, flush=True)
+        print(f"{kept:,} of {cfg['pairs']:,} pairs from {len(work.records):,} records", file=sys.stderr, flush=True)
     return work.close()
 
 
 def check(cfg: Config) -> None:
     """Refuse numbers and words that are not allowed, before anything is read. Raises `UserError`."""
     check_groups(cfg, ("data",))
-    check_limits(cfg, LIMITS, ENCODER_WORDS | DATA_WORDS | {"progress": SWITCH})
+    check_limits(cfg, LIMITS, {**ENCODER_WORDS, **DATA_WORDS})
     check_dims("evaluation.dims", cfg["evaluation"]["dims"])
     check_out(cfg["out"])
-
-
-def model_of(cfg: Config) -> Config:
-    """Return the model that writes: the base of `run` where that is a run's folder, else `model`."""
-    folder = Path(cfg["run"] or "")
-    return read_manifest(folder)["config"]["model"] if (folder / "manifest.json").is_file() else cfg["model"]
 
 
 class Specialising:

@@ -1,10 +1,10 @@
-"""The learning rate: straight lines, and a schedule that is longer than the run."""
+"""The learning rate, and the next step's tokens, made while a step runs."""
 
 import pytest
 import pytorch_lightning as pl
 
 from cli.errors import UserError
-from training.module import StepModule, decay_steps
+from training.module import Prefetcher, StepModule, decay_steps
 
 
 def rates(cfg, an_epoch):
@@ -35,3 +35,23 @@ def test_a_schedule_that_ends_before_the_run_is_refused():
     with pytest.raises(UserError, match=r"decay_epochs=2 ends at step 20, before"):
         decay_steps(config(21, 0, 2), 10)
     assert decay_steps(config(20, 0, 2), 10) == 20
+
+
+def test_each_step_is_made_once_and_none_beyond_the_last():
+    asked = []
+    prefetcher = Prefetcher(lambda step: asked.append(step) or step * step, steps=5)
+    assert [prefetcher.take(step) for step in range(2, 5)] == [4, 9, 16]
+    assert asked == [2, 3, 4]
+
+
+def test_an_error_is_raised_at_its_own_step():
+    def make(step):
+        if step == 2:
+            raise UserError("A text is empty.")
+        return step
+
+    prefetcher = Prefetcher(make, steps=4)
+    assert [prefetcher.take(0), prefetcher.take(1)] == [0, 1]
+    with pytest.raises(UserError, match="empty"):
+        prefetcher.take(2)
+    assert prefetcher.take(3) == 3
