@@ -82,18 +82,6 @@ def test_it_is_printed(small_model, capsys):
     assert f"at most {total / 0.05e12 / 3600:.2g} h" in text
 
 
-@pytest.mark.parametrize(
-    ("word", "message"),
-    [
-        ("max_length=4096", "max_length=4096 is more than the 128 positions"),
-        ("lora.targets=[w_q]", "lora.targets names"),
-    ],
-)
-def test_what_would_stop_the_run_stops_the_check(small_model, word, message):
-    with pytest.raises(UserError, match=message):
-        check(compose(f"model.path={small_model}", "pooler=lastlayer", word))
-
-
 def test_more_processes_than_gpus_are_refused_and_any_number_on_a_cpu():
     with pytest.raises(UserError, match=r"trainer.devices=99, but this machine has \d+ GPU"):
         check_devices(99, torch.device("cuda"))

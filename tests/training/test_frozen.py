@@ -18,6 +18,7 @@ from records.streams import stream_seed
 from training import run, set_up
 from training.batches import BatchOrder
 from training.checks import check_sizes
+from training.cost import training_flops
 from training.mix_order import split
 from training.run import train_run
 
@@ -108,6 +109,19 @@ def test_training_on_cached_states_is_training_on_live_ones(cell, tmp_path, pool
     # AdamW divides by the gradient's own size, so noise in a gradient near zero shows; a step is at most lr = 2e-3
     assert max(float((trained[k] - expected[k]).abs().max()) for k in trained) < 1e-4
     assert RunFolder(tmp_path / "run").manifest()["loss"] == pytest.approx(loss, abs=1e-5)
+
+
+@pytest.mark.parametrize(("pooler", "word"), [("lastlayer", "tokens=all"), ("multilayer", "tokens=mean")])
+def test_the_flops_of_a_step_are_those_of_the_head(cell, pooler, word):
+    """By hand, one query and no MLP: products of a text of T tokens with K keys, forward."""
+    one = [f"pooler.{word}", "pooler.num_queries=1", "pooler.mlp=false"]
+    forward = training_flops(cell(pooler, "bi", *one)).forward
+    tokens, width = 24, 32  # half of max_length
+    keys = tokens if pooler == "lastlayer" else 3
+    attention = 2 * keys * (2 * width * width + 2 * width)  # keys and values; scores and their sum
+    mean = 0 if pooler == "lastlayer" else 3 * 2 * tokens * width
+    a_text = attention + 2 * width * width + mean  # and the output projection
+    assert forward * tokens == pytest.approx(a_text, rel=0.11), "the queries themselves are projected once a chunk"
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from cli.errors import UserError
 from encoders.loading import load_run
-from records.lineage import ADAPTER, read_starts
+from records.lineage import ADAPTER
 from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
 from training.lora_start import combined
@@ -164,14 +164,3 @@ def test_a_start_that_was_trained_again_is_noticed(cell, experts, tmp_path):
     save_file({k: v + 1e-3 for k, v in load_file(mine / ADAPTER).items()}, mine / ADAPTER)
     with pytest.raises(UserError, match=r"The runs of lora\.start= changed since"):
         finished(config, folder)
-
-
-def test_a_run_of_another_function_is_refused(cell, experts):
-    for words, attn, message in (
-        ([], "causal", "was trained with attn.name=bi, and here attn.name=causal"),
-        (["lora.targets=[q_proj,v_proj]"], "bi", r"with lora.targets=\['down_proj',.*and here lora.targets=\['q_proj'"),
-        (["template=e5"], "bi", "was trained with template"),
-        ([f"lineage=['{experts[1]}']"], "bi", "was trained on top of the base alone, not of two/mean-bi"),
-    ):
-        with pytest.raises(UserError, match=message):
-            read_starts(cell(started_as(experts[0]), *words, attn=attn), "lora.start")

@@ -1,18 +1,15 @@
 """Matryoshka: the loss against a literal sum over prefixes in float64; settings that cannot be are refused."""
 
 import math
-from copy import deepcopy
 
 import pytest
 import torch
 
 from cli.errors import UserError
-from records.run_folder import RunFolder
-from tests.triples import write_triples
+from corpora.triples import Triple
 from training.checks import check_sizes
 from training.cost import check
-from training.objectives.infonce import infonce, matryoshka
-from training.run import train_run
+from training.objectives.infonce import candidates, contrastive_loss, infonce, matryoshka
 
 DIMS = [2, 3, 7]
 
@@ -43,45 +40,27 @@ def test_equals_the_literal_mean():
     assert torch.equal(matryoshka(lambda a, b: infonce(a, b, masked, 0.2), q, d, [7]), whole)
 
 
+def test_the_objective_uses_it():
+    layout = candidates([Triple("a", "b", ("c",)), Triple("d", "e")], None, None)
+    vectors = torch.randn(len(layout.texts), 7, generator=torch.Generator().manual_seed(0))
+    keys = {"temperature": 0.2, "loss_dtype": "fp32"}
+    each = [contrastive_loss(layout, {**keys, "matryoshka": [d]})(vectors).item() for d in DIMS]
+    assert contrastive_loss(layout, {**keys, "matryoshka": DIMS})(vectors).item() == pytest.approx(sum(each) / 3)
+
+
 def test_entries_beyond_every_prefix_get_no_gradient():
     q, d = torch.randn(4, 7, requires_grad=True), torch.randn(4, 7)
     matryoshka(lambda a, b: infonce(a, b, torch.zeros(4, 4).bool(), 0.2), q, d, [2, 3]).backward()
     assert (q.grad != 0).any(dim=0).tolist() == [True] * 3 + [False] * 4
 
 
-@pytest.fixture
-def cfg(compose_cell, tmp_path):
-    path = write_triples(tmp_path / "triples.jsonl")
-    quick = ["max_steps=2", "global_batch_size=8", "checkpoint_every=0", "progress=false"]
-    words = [*(f"trainer.{q}" for q in quick), "data=jsonl", f"data.path='{path}'", "data.validation=4"]
-    words += ["logging.tensorboard=false", "logging.csv=false"]
-    return compose_cell("mean", "causal", *words)
-
-
-@pytest.mark.slow
-def test_training_uses_it(cfg, tmp_path):
-    losses = []
-    for number, dims in enumerate([None, [32], [8, 16, 32]]):
-        own = deepcopy(cfg)
-        own["objective"]["matryoshka"] = dims
-        check_sizes(own)
-        folder = RunFolder(tmp_path / str(number))
-        train_run(own, folder)
-        losses.append(folder.manifest()["loss"])
-    assert losses[0] == losses[1], "all entries alone is the plain loss"
-    assert abs(losses[0] - losses[2]) > 1e-3
-
-
 @pytest.mark.parametrize("dims", [[64, 32], 64, []])
-def test_what_cannot_be_is_refused(cfg, dims):
-    cfg["objective"]["matryoshka"] = dims
+def test_what_cannot_be_is_refused(compose_cell, dims):
+    cfg = compose_cell("mean", "causal", f"objective.matryoshka={dims}")
     with pytest.raises(UserError, match="rising"):
         check_sizes(cfg)
 
 
-def test_a_prefix_longer_than_the_vector_is_refused(cfg, tmp_path):
-    cfg["objective"]["matryoshka"] = [16, 33]
+def test_a_prefix_longer_than_the_vector_is_refused(compose_cell):
     with pytest.raises(UserError, match="goes beyond the 32 entries"):
-        check(cfg)
-    with pytest.raises(UserError, match="goes beyond the 32 entries"):
-        train_run(cfg, RunFolder(tmp_path / "run"))
+        check(compose_cell("mean", "causal", "objective.matryoshka=[16,33]"))

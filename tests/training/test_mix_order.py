@@ -106,11 +106,8 @@ def test_a_manifest_names_shares_fingerprints_and_counts(words):
     [
         ("data.mix.classes=1.2", r"data.mix.classes=1.2 must be a number from 0 to 1; null: what the others leave"),
         ("data.mix={pairs: .7, classes: .2}", r"data.mix=.* must sum to 1"),
-        ("data.mix.classes=null", "one share may be null"),
         ("data.mix.graded=.2", r"Give data@data.sources.graded=<option of data=>, or data.mix.graded=0"),
-        ("data@data.sources.graded=text", r"data.sources.graded is data=text, raw text"),
         ("data.sources.pairs.validation=0", r"Give data.sources.<name>.validation=128"),
-        ("+data.sources.more=${data.sources.pairs}", "data.sources.more has no share in data.mix"),
         ("data.sources.pairs.validation=10", None),
     ],
 )

@@ -7,16 +7,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from analysis.manifests.compared_keys import factor_value, profile
-from analysis.manifests.designs import Run
-from analysis.manifests.differences import run_differences
 from cli.errors import UserError
 from encoders.adapter import adapter_files, load_adapter
 from encoders.export.exported import load_exported
 from encoders.loading import build_encoder, fingerprint_of, load_run
 from encoders.mixse import mixture_of
 from encoders.precision import PRECISIONS
-from records.identity import below
 from records.lineage import ADAPTER, read_starts
 from records.run_folder import RunFolder
 from tests.contract.conftest import TEXTS, apart, embed
@@ -169,15 +165,3 @@ def test_experts_that_have_changed_are_refused(run, mixed):
     refuse_changed(cfg, RunFolder(run), InfoNCE.read)
     with pytest.raises(UserError, match=r"The runs of adapter.experts= changed since"):
         refuse_changed(swapped, RunFolder(run), InfoNCE.read)
-
-
-def test_the_control_rule_knows_the_adapter(run, experts):
-    mixture, lora = (RunFolder(folder).manifest() for folder in (run, experts[0]))
-    assert (factor_value(mixture, "adapter"), factor_value(lora, "adapter")) == ("mixse", "lora")
-    assert factor_value(mixture, "adapter.experts") == "s/one,s/two"
-    assert factor_value({**mixture, "config": {"adapter": {"experts": 4}}, "experts": []}, "adapter.experts") == "4"
-    assert profile(mixture)["adapter.experts.runs"] == '["s/one", "s/two"]'
-    assert "adapter.experts" not in profile(mixture), "paths"
-    differing = run_differences(*(Run("0", run, manifest) for manifest in (lora, mixture)))
-    assert "adapter.experts.runs" in differing
-    assert all(below(key, ("adapter",)) for key in differing)

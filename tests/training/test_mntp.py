@@ -5,7 +5,6 @@ import shutil
 
 import pytest
 import torch
-from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from cli.errors import UserError
@@ -15,7 +14,6 @@ from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
 from training.batches import blocks
 from training.checks import check_sizes
-from training.loop import LAST
 from training.objectives.mntp import MNTP
 from training.run import train_run
 from training.set_up import set_up
@@ -88,21 +86,13 @@ def test_the_head_is_the_base_s_own_tied_or_not(headed_model, small_model, compo
 
 
 @pytest.mark.slow
-def test_an_interrupted_stage_ends_bit_equal_and_has_learned(compose_cell, headed_model, lines, tmp_path, power_cut):
+def test_a_stage_learns(compose_cell, headed_model, lines, tmp_path):
     words = quick_stage("mntp", headed_model, lines)
     cfg = compose_cell("mean", "bi", *words, "objective.lr=2e-2", "trainer.max_steps=6", "objective.mask_share=0.5")
-    train_run(cfg, RunFolder(tmp_path / "whole"))
-    with power_cut(3):
-        train_run(cfg, RunFolder(tmp_path / "broken"))
-    assert (tmp_path / "broken" / LAST).is_file()
-    train_run(cfg, RunFolder(tmp_path / "broken"))
-    one, other = (load_file(tmp_path / f / "adapter" / "adapter_model.safetensors") for f in ("whole", "broken"))
-    assert all(torch.equal(one[k], other[k]) for k in one)
-    whole, resumed = (RunFolder(tmp_path / f).manifest() for f in ("whole", "broken"))
-    for key in ("batch_order_sha256", "tokens", "masked_tokens", "flops", "loss", "held_out", "data"):
-        assert whole[key] == resumed[key], key
-    assert whole["held_out"]["after"]["loss"] < whole["held_out"]["before"]["loss"]
-    assert (whole["status"], whole["data"]["texts"], whole["parameters"]["head"]) == ("finished", 39, 0)
+    train_run(cfg, RunFolder(tmp_path))
+    manifest = RunFolder(tmp_path).manifest()
+    assert manifest["held_out"]["after"]["loss"] < manifest["held_out"]["before"]["loss"]
+    assert (manifest["status"], manifest["data"]["texts"], manifest["parameters"]["head"]) == ("finished", 39, 0)
 
 
 @pytest.mark.parametrize(

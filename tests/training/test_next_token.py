@@ -76,20 +76,6 @@ def test_loss_and_bits_per_byte_are_those_token_by_token(compose_cell, request, 
     assert scores["mean of domains"] == pytest.approx(fmean(scores[text[:1]] for text in TEXTS))
 
 
-def test_the_gradient_is_the_adapters_and_does_not_depend_on_the_chunks(compose_cell, headed_model):
-    words = ["objective=next_token", f"max_length={LENGTH}", f"model.path={headed_model}", "lora.dropout=0.0"]
-    gradients = []
-    for cut in (["token_budget=8"], ["trainer.chunk_size=2", "trainer.gradcache=true"], []):
-        objective = objective_on(compose_cell("mean", "causal", *words, *cut))
-        objective.backward(*objective.lay_out(range(len(objective.windows)), 0), 0)
-        gradients.append({n: p.grad for n, p in objective.work.encoder.named_parameters() if p.grad is not None})
-    whole = gradients.pop()
-    assert all("lora_" in name for name in whole)
-    assert max(float(g.abs().max()) for g in whole.values()) > 1e-4
-    for other in gradients:
-        assert max(float((whole[n] - other[n]).abs().max()) for n in whole) < 1e-6
-
-
 def test_documents_are_held_out_by_hash_whatever_is_trained_on(compose_cell, monkeypatch):
     words = ["objective=next_token", "objective.held_out_percent=20", "data=docstrings"]
     texts = {f"{a} {b}": package for package in ("torch", "stdlib") for a in WORDS for b in (package, *WORDS[:5])}

@@ -8,6 +8,8 @@ from cli.errors import UserError
 from records.run_folder import RunFolder
 from tests.started import start
 from training.checks import check_sizes
+from training.large_batch import LargeBatch
+from training.loop import LAST
 from training.manifest_facts import MAY_CHANGE, continued
 from training.module import StepModule
 from training.objectives.infonce import InfoNCE
@@ -18,24 +20,10 @@ from training.validation import Validation
 @pytest.fixture(scope="module")
 def cell(compose_cell, pairs):
     """Compose a cell that trains four quick steps on the triples of a file."""
-    quick = [
-        "trainer.max_steps=4",
-        "trainer.global_batch_size=8",
-        "trainer.checkpoint_every=2",
-        "trainer.progress=false",
-    ]
-    quick += [
-        "data=jsonl",
-        f"data.path='{pairs}'",
-        "data.validation=4",
-        "trainer.validate_every=2",
-        "objective.warmup=1",
-    ]
-
-    def compose(pooler="multilayer", attn="bi", *overrides):
-        return compose_cell(pooler, attn, *quick, "logging.tensorboard=false", *overrides)
-
-    return compose
+    words = ["max_steps=4", "global_batch_size=8", "checkpoint_every=2", "validate_every=2", "progress=false"]
+    words = [*(f"trainer.{w}" for w in words), "data=jsonl", f"data.path='{pairs}'", "data.validation=4"]
+    words += ["objective.warmup=1", "logging.tensorboard=false"]
+    return lambda pooler="multilayer", attn="bi", *more: compose_cell(pooler, attn, *words, *more)
 
 
 def trained(folder):
@@ -139,3 +127,28 @@ def test_what_fails_after_the_last_step_costs_no_step(cell, tmp_path, monkeypatc
     train_run(cfg, RunFolder(tmp_path / "whole"))
     again, whole = trained(tmp_path / "again"), trained(tmp_path / "whole")
     assert all(torch.equal(again[k], whole[k]) for k in whole)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spoil", [(3, "nan", 1.0), (1, "inf", 0), (3, "inf", 1.0)])
+def test_the_same_command_goes_on_after_a_gradient_that_is_not_finite(cell, tmp_path, monkeypatch, spoil):
+    """One entry of one gradient is spoilt, and the loss is fine: neither weights nor checkpoint ever have it."""
+    at, value, clip = spoil
+    cfg, real = cell("lastlayer", "bi", f"trainer.gradient_clip={clip}"), LargeBatch.backward
+
+    def spoilt(self, rows, loss_of, step):
+        loss = real(self, rows, loss_of, step)
+        if step == at:
+            next(p for p in self.encoder.parameters() if p.grad is not None).grad.view(-1)[0] = float(value)
+        return loss
+
+    message = rf"Step {at} is not finite in this process \(loss \d.*, gradient norm (nan|inf); examples .*Lower"
+    with monkeypatch.context() as patch, pytest.raises(UserError, match=message):
+        patch.setattr(LargeBatch, "backward", spoilt)
+        train_run(cfg, RunFolder(tmp_path / "spoilt"))
+    assert (tmp_path / "spoilt" / LAST).exists() == (at == 3)
+    train_run(cfg, RunFolder(tmp_path / "spoilt"))
+    train_run(cfg, RunFolder(tmp_path / "whole"))
+    expected, found = trained(tmp_path / "whole"), trained(tmp_path / "spoilt")
+    assert all(torch.equal(found[name], weight) for name, weight in expected.items())
+    assert all(weight.isfinite().all() for weight in expected.values())
