@@ -119,7 +119,7 @@ def test_an_expert_of_a_domain_and_no_step_at_all(compose_cell, headed_model, tm
         sizes = {r["document"]: int(r["bytes"]) for r in rows if r["domain"] == domain}
         bits = sum(float(r["bits_per_byte"]) * sizes[r["document"]] for r in rows if r["domain"] == domain)
         assert bits / sum(sizes.values()) == pytest.approx(total, rel=1e-12)
-    assert list(after) == ["bits per byte", "mean of domains", "sums", "rows"]
+    assert after.keys() == {"bits per byte", "mean of domains", "sums", "rows"}
     assert after["sums"] < before["sums"]
     held_out = sum(domain["held_out_documents"] for domain in trained["domains"].values())
     assert trained["domains"]["rows"]["windows"] == 0 < trained["domains"]["rows"]["held_out_documents"]
