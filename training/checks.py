@@ -117,8 +117,12 @@ def _check_mixture(config: Config) -> None:
     fault = ""
     if config["backbone"]["frozen"] or config["lora"]["start"]:
         fault = "=mixse takes neither backbone.frozen=true nor lora.start. Leave them out."
+    elif not listed and adapter["trains"] == "router":
+        fault = f".trains=router with adapter.experts={experts}, which are drawn. Give adapter.trains=experts."
     elif (mixing.top_k or 1) > mixing.routed:
         fault = f".top_k={mixing.top_k} is more than the {mixing.routed} experts that are routed. Lower it."
+    elif mixing.constant and mixing.top_k not in (None, mixing.routed):
+        fault = f".router=uniform weighs all experts alike, not {mixing.top_k}. Give adapter.top_k=null."
     elif not (router in LEARNED or head or adapter["trains"] == "experts") and config["trainer"]["max_steps"]:
         fault = f".router={router} and pooler={pooler['name']} train nothing. Give adapter.trains=experts."
     elif adapter["balance"] and config["trainer"]["gradient_checkpointing"]:
@@ -131,10 +135,7 @@ def _check_trainer(config: Config, zero_steps: bool) -> None:
     t = config["trainer"]
     batch, devices = t["global_batch_size"], t["devices"] * t["num_nodes"]
     if batch % devices:
-        nodes = f" x trainer.num_nodes={t['num_nodes']}" if t["num_nodes"] > 1 else ""
-        raise UserError(
-            f"trainer.global_batch_size={batch} is not divisible over trainer.devices={t['devices']}{nodes}."
-        )
+        raise UserError(f"trainer.global_batch_size={batch} is not divisible over {devices} processes.")
     if t["num_nodes"] > 1 and not (TorchElasticEnvironment.detect() or SLURMEnvironment.detect()):
         raise UserError(f"trainer.num_nodes={t['num_nodes']}: let torchrun or SLURM start the processes.")
     if t["max_steps"] < 1 and not zero_steps:

@@ -69,9 +69,7 @@ def continued(manifest: Config, interrupted: Config) -> Config:
     check_same(manifest, interrupted, "this run was interrupted", "Put it back, or delete the run folder.")
     for key, fact in OTHER_RUNS.items():
         if manifest.get(fact) != interrupted.get(fact):
-            raise UserError(
-                f"The runs of {key}= changed since this run was interrupted. Put them back, or delete the run folder."
-            )
+            raise UserError(f"The runs of {key}= changed since this run was interrupted. Delete the run folder.")
     return {**manifest, **{key: _both(interrupted.get(key), manifest[key]) for key in MAY_CHANGE}}
 
 

@@ -137,6 +137,8 @@ def test_experts_that_do_not_fit_are_refused(mixed, words):
 
 WRONG = {
     "adapter.experts=null": "adapter.experts=None must be",
+    "adapter.experts=2": "which are drawn",
+    "adapter.router=uniform": "weighs all experts alike",
     "adapter.top_k=3": "adapter.top_k=3 is more than the 2 experts",
     "adapter.top_k=0": "adapter.top_k=0 must be",
     "adapter.router=random": "train nothing",

@@ -54,7 +54,7 @@ def test_nan_after_the_last_step_names_the_run_and_the_text(cell, tmp_path):
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("trainer.devices=3", "not divisible over trainer.devices=3"),
+        ("trainer.devices=3", "not divisible over 3 processes"),
         ("trainer.global_batch_size=1", "no in-batch negatives"),
         ("trainer.max_steps=0", "trains nothing"),
         ("objective.temperature=0", "must be a number, at least 1e-06"),
