@@ -104,7 +104,6 @@ def test_the_rate_rises_stays_and_falls():
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("trainer.max_steps=0", "trainer.max_steps=0 must be a whole number, at least 1"),
         ("objective.sequence_length=2048", "sequence_length=2048 is more than the 1024 positions of the model"),
         ("model=tiny", "model=tiny has weights"),
         ("data=jsonl", "objective=clm reads docstrings, not data=jsonl"),

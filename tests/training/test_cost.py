@@ -53,14 +53,6 @@ def test_mistral_7b():
     assert low_rank(32, 4096, 1024, 14336, r=16) == 41_943_040
 
 
-def test_the_five_cells_of_the_paper_differ_in_the_head_alone():
-    """On two of the 24 layers."""
-    made = [two_layers(24, "experiment=paper/qwen2_0_5b", f"design=model{n}") for n in (1, 3, 5)]
-    assert {f["base"] for f in made} == {decoder(2, 896, 128, 4864, 151_936, bias=True)}
-    assert {f["adapter"] for f in made} == {low_rank(2, 896, 128, 4864, r=16)}
-    assert [f["head"] for f in made] == [0, head(896, 1, 4) + 2 * 896, head(896, 1, 4) + 2 * 896]
-
-
 def test_a_model_on_disk_counts_as_when_it_is_loaded(small_model):
     cfg = compose(f"model.path={small_model}", "pooler=multilayer", "attn=bi", "precision=fp32", "max_length=48")
     encoder = build_encoder(cfg, PRECISIONS["fp32"], torch.device("cpu"))

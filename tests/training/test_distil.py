@@ -86,14 +86,6 @@ def cfg(compose_cell, tmp_path):
     return compose_cell("mean", "causal", *words)
 
 
-def test_a_run_learns_from_the_data_column(cfg, tmp_path):
-    check_sizes(cfg)
-    train_run(cfg, RunFolder(tmp_path / "run"))
-    manifest = RunFolder(tmp_path / "run").manifest()
-    assert (manifest["status"], manifest["steps"]) == ("finished", 2)
-    assert 0 < manifest["loss"] < 4
-
-
 def test_data_without_scores_or_negatives_are_refused(cfg, tmp_path):
     bare = {"query": "q", "positive": "p"}
     for row, message in ((bare, "24 of 24 records of data=jsonl have none"), (bare | {"scores": [1]}, "no record of")):

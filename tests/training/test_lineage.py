@@ -131,8 +131,6 @@ def test_what_is_no_stage_is_refused(stages, tmp_path, compose_cell, small_model
         read_stages([mntp, mntp])
     with pytest.raises(UserError, match="there is no run folder"):
         read_stages([str(tmp_path / "none")])
-    with pytest.raises(UserError, match="3 folders match"):
-        read_stages([str(stages["mntp"].parents[2] / "s+*" / "mean-bi" / "seed0")])
     assert read_stages(mntp) == read_stages([mntp])
     with pytest.raises(UserError, match="another base model"):
         cfg = compose_cell("mean", "bi", f'lineage=["{mntp}"]')

@@ -1,20 +1,18 @@
 """LoRA that starts as finished runs: how adapters are combined, entry by entry, and the runs that start so."""
 
 import json
-import shutil
 
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
-from cli.errors import UserError
 from encoders.loading import load_run
 from records.lineage import ADAPTER
 from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
 from training.lora_start import combined
-from training.run import finished, train_run
+from training.run import train_run
 
 RANK, INPUTS, OUTPUTS = 3, 11, 7
 ALL = min(INPUTS, OUTPUTS)  # a rank that leaves nothing out
@@ -152,15 +150,3 @@ def test_going_on_from_one_run_begins_with_its_adapter_and_ends_bit_equal_when_k
     one, other = (RunFolder(tmp_path / name).manifest() for name in ("whole", "broken"))
     for key in ("start", "start_truncation", "held_out", "loss"):
         assert one[key] == other[key], key
-
-
-def test_a_start_that_was_trained_again_is_noticed(cell, experts, tmp_path):
-    mine = tmp_path / "one" / "mean-bi" / "seed0"
-    shutil.copytree(experts[0], mine)
-    config, folder = cell("trainer.max_steps=0", started_as(mine)), RunFolder(tmp_path / "run")
-    train_run(config, folder)
-    assert finished(config, folder)
-    RunFolder(mine).write({**RunFolder(mine).manifest(), "files": {}})  # whose digests another training would change
-    save_file({k: v + 1e-3 for k, v in load_file(mine / ADAPTER).items()}, mine / ADAPTER)
-    with pytest.raises(UserError, match=r"The runs of lora\.start= changed since"):
-        finished(config, folder)

@@ -66,11 +66,6 @@ def test_a_design_keeps_its_keys_under_every_experiment_of_the_paper(name, exper
     assert cfg["max_length"] == (1024 if name == "echo_long" else 512)
 
 
-def test_nv_embed_has_the_published_head_and_its_proportions_elsewhere():
-    at_scale = config("design=nv_embed", "experiment=paper/mistral_7b")["pooler"]
-    assert [at_scale[key] for key in ("num_latents", "num_heads", "head_dim", "of_width")] == [512, 8, 4096, 4096]
-
-
 def test_llm2vec_at_scale_is_as_its_code_has_it():
     mntp = config("experiment=llm2vec/mntp")
     assert mntp["model"]["path"] == "mistralai/Mistral-7B-Instruct-v0.2"

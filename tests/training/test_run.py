@@ -59,11 +59,8 @@ def test_nan_after_the_last_step_names_the_run_and_the_text(cell, tmp_path):
         ("trainer.max_steps=0", "trains nothing"),
         ("objective.temperature=0", "must be a number, at least 1e-06"),
         ("trainer.threads=0", "trainer.threads=0 must be a whole number, at least 1; null: one for each core"),
-        ("trainer.max_steps=many", "trainer.max_steps=many must be a whole number"),
         ("objective.hard_negatives=-1", "hard_negatives=-1 must be a whole number, at least 0; null: all"),
-        ("objective.lr=-1e-3", "objective.lr=-0.001 must be a number, at least 0"),
         ("lora.dropout=1", "lora.dropout=1 must be a number, at least 0 and below 1"),
-        ("lora.r=0", "lora.r=0 must be a whole number, at least 1"),
         ("accelerator=tpu", "accelerator=tpu must be one of auto, cpu, gpu, cuda"),
     ],
 )
