@@ -3,8 +3,10 @@
 from pathlib import Path
 
 from analysis.settings import Settings, settings_from
-from cli.errors import UserError, nearest
-from cli.help import key_remarks
+from cli.compose import composed, plain
+from cli.errors import UserError
+from cli.help import help_screen
+from cli.words import quoted, readable
 
 OF_A_GROUP = "benchmark="  # Hydra would look for the option in conf/benchmark, which is evaluation's
 
@@ -39,16 +41,7 @@ EXIT_CODE = "exit code: 0 done, 2 something in the input that you can mend (one 
 
 def help_page() -> str:
     """Return the manual; the meaning of every key is its remark in conf/analysis.yaml."""
-    return "\n".join([USAGE, "keys (default):", *key_lines(), "", MORE + EXIT_CODE])
-
-
-def key_lines() -> list[str]:
-    """Return one line per key of conf/analysis.yaml: its name, default and meaning."""
-    lines = []
-    for key, default, meaning in key_remarks("analysis"):
-        shown = "required" if default == "???" else default
-        lines.append(f"  {key:<15}{'(' + shown + ')' if shown else '':<12} {meaning}")
-    return lines
+    return "\n".join([USAGE, help_screen("analysis"), MORE + EXIT_CODE])
 
 
 def read_arguments(arguments: list[str]) -> Settings:
@@ -56,34 +49,19 @@ def read_arguments(arguments: list[str]) -> Settings:
 
     Raises UserError for a word that is no override, an unknown key (with the nearest names), or a bad value.
     """
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
-
-    from cli.compose import composer, plain
-    from cli.words import readable
-
-    valid = [key for key, _, _ in key_remarks("analysis")]
     names = [word.partition("=")[2].strip("'\"") for word in arguments if word.startswith(OF_A_GROUP)]
-    words = [_checked(word, valid) for word in arguments if not word.startswith(OF_A_GROUP)]
-    try:
-        with composer() as compose:
-            values = plain(compose("analysis", overrides=readable(words)))
-    except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(f"Cannot read {' '.join(arguments)}: {str(error).splitlines()[0]}") from error
+    words = [_checked(word) for word in arguments if not word.startswith(OF_A_GROUP)]
+    values = plain(composed("analysis", readable(words)))
     for name in names:
         values["benchmark"] = name if name != "null" else None
     return settings_from(values)
 
 
-def _checked(word: str, valid: list[str]) -> str:
-    """Return one override, a path with a comma in quotes. Raises UserError for what is no override of a key."""
-    from cli.words import quoted
-
+def _checked(word: str) -> str:
+    """Return one override, a path with a comma in quotes. Raises UserError for what is none."""
     key, equals, value = word.partition("=")
     if not equals or word.startswith("-"):
         raise UserError(f"{word!r} is not an override. Write key=value, for example scores=runs/scores.")
-    if key not in valid:
-        raise UserError(f"There is no key {key!r}. {nearest(key, valid)}")
     if "," in value and value[0] not in "[{'\"":
         if not Path(value).exists():
             raise UserError(f"{word!r} looks like a sweep. Write a list: {key}=[{value}].")

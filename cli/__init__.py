@@ -1,3 +1,1 @@
-"""From the words of a command line to a checked configuration, and errors of one line.
-
-The lowest package of the tree: everything may import it, it imports nothing of ours and no torch."""
+"""From the words of a command line to a checked configuration; errors of one line. Imports nothing of ours."""

@@ -9,8 +9,8 @@ from torch import nn
 from transformers import AutoConfig, AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers import __version__ as version
 
+from cli.compose import HOME
 from cli.errors import UserError
-from cli.help import HOME
 from encoders.attention.switch import WINDOWLESS, kernel_of, knows_sdpa
 from encoders.precision import quantisation, same_in_evaluation, use_autocast
 

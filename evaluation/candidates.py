@@ -9,7 +9,7 @@ from typing import Any
 
 from cli.compose import composed, flat, plain
 from cli.errors import UserError
-from cli.limits import fit_width
+from cli.limits import check_dims
 from encoders.templates import DEFAULT
 from evaluation.embeddings import Embeddings, Encoder, let_go, shared
 from evaluation.words import evaluate_words
@@ -76,7 +76,7 @@ class Candidate:
             let_go()
             return Embeddings.of(self.load(), cache_dir)
         whole = shared([self.folder, self.checkpoint], self.load, cache_dir)
-        fit_width("evaluation.dims", self.siblings, whole.embedding_dim)
+        check_dims("evaluation.dims", list(self.siblings or ()), whole.embedding_dim)
         fingerprint = of_value([whole.fingerprint, "prefix", self.dim])
         return replace(whole, fingerprint=fingerprint, columns=slice(self.dim), unit=True)
 

@@ -7,17 +7,13 @@ from typing import Any
 
 from cli.errors import UserError
 from cli.limits import (
-    ENCODER,
-    ENCODER_WORDS,
-    SWITCH,
     Limit,
     check_dims,
-    check_groups,
     check_limits,
-    check_study,
     real,
 )
 from cli.quiet import quieten
+from encoders.limits import ENCODER, ENCODER_WORDS
 from evaluation.candidates import Candidate, Config, candidates, configured
 from evaluation.instructions import MODES, read_instructions
 from evaluation.overlap import overlap_notes
@@ -35,15 +31,12 @@ WORDS = ENCODER_WORDS | {
     "instructions": (None, *MODES),
     "untrained": (None, "also", "only", True, False),
     "benchmark.kind": ("docs", "mteb"),
-    **dict.fromkeys(("predictions", "embeddings", "progress"), SWITCH),
 }
 OF_OURS = ("run", "readings", "untrained", "instructions", "predictions")  # keys that foreign= knows nothing of
 
 
 def check(cfg: Config) -> list[str]:
     """Refuse numbers and words that are not allowed, before anything is imported or read; return the readings."""
-    check_groups(cfg, ("model", "attn", "pooler", "template"))
-    check_study(cfg)
     check_limits(cfg, LIMITS, WORDS)
     check_dims("evaluation.dims", cfg["evaluation"]["dims"])
     idle = [key for key in OF_OURS if cfg["foreign"] and cfg[key]]

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from cli.errors import UserError, of_the_network
+from cli.errors import UserError
 from corpora.overlap import OverlapCount
 from encoders.templates import template_of
 from evaluation import results
@@ -20,6 +20,8 @@ from evaluation.instructions import Instructions
 from evaluation.overlap import Counts, training_files
 from records.files import alone_in
 
+# Whose errors speak of the hub or of the way to it; of some neither OSError nor ConnectionError is a base.
+CLIENTS = {"huggingface_hub", "httpx", "httpcore", "requests", "urllib3", "aiohttp"}
 BY_NAME = ("inputs", "tasks", "scores", "overlap")  # parts of the record that grow with the tasks
 
 
@@ -192,7 +194,9 @@ def _explained(error: Exception, task: Any) -> Exception:
     meta = task.metadata
     if isinstance(error, KeyError) and error.args == (meta.main_score,):
         return UserError(f"mteb computes no {meta.main_score} for {meta.name}. Correct main_score in its task.json.")
-    if not of_the_network(error) and type(error).__name__ != "DatasetNotFoundError":
+    of_client = any(kind.__module__.split(".")[0] in CLIENTS for kind in type(error).__mro__)
+    lost = of_client or isinstance(error, (ConnectionError, TimeoutError))
+    if not lost and type(error).__name__ != "DatasetNotFoundError":
         return error
     return UserError(
         f"The data set of task {meta.name} cannot be fetched from the hub ({type(error).__name__}). Connect to the "

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from cli.errors import UserError
-from cli.limits import SWITCH, TOKENS, Limit
+from cli.limits import TOKENS, Limit
 from poolers.shared.base import Pooler, States, TokenView, token_choice_of
 from poolers.shared.cross_attention import LIMITS, ONE_KEY, WORDS, CrossAttentionHead, sized
 from poolers.shared.packed import Packed
@@ -27,7 +27,7 @@ class MultiLayerTrainable(Pooler):
     consumes: ClassVar[Literal["last", "layers", "routers"]] = "layers"
     needs_training: ClassVar[bool] = True
     limits: ClassVar[Mapping[str, Limit]] = LIMITS
-    words: ClassVar[Mapping[str, Sequence[Any]]] = {**WORDS, "tokens": TOKENS, "layer_weights": SWITCH}
+    words: ClassVar[Mapping[str, Sequence[Any]]] = {**WORDS, "tokens": TOKENS}
 
     def __init__(
         self,

@@ -10,7 +10,6 @@ from typing import Any
 
 from cli.compose import choices_of, composed, flat, groups, plain
 from cli.errors import UserError
-from cli.limits import check_study
 from records.files import write_json
 from records.identity import BOOKKEEPING, below, different_keys
 from records.lineage import OTHER_RUNS, label, other_runs
@@ -60,9 +59,8 @@ def run_folder(config: dict[str, Any], words: Sequence[str]) -> RunFolder:
 
     The study's name is followed by every group and key that differs from the defaults, so that two runs that
     differ in any key never share a folder: `embedded+lora.r-8`. In a study that has a name of its own (study=<name>)
-    what all its runs are given is its default, and not named. Raises `UserError` for a study that has no name.
+    what all its runs are given is its default, and not named.
     """
-    check_study(config)
     cell = Path(f"{config['pooler']['name']}-{config['attn']['name']}", f"seed{config['seed']}")
     name = "+".join([config["study"], *_deviations(config, words, _fixed_words(config, words))])
     return RunFolder(Path(config["runs_dir"], _path_safe(name), cell))

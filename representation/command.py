@@ -13,7 +13,8 @@ from analysis.drawings.drawing import drawn
 from analysis.questions.question import Answer
 from cli.compose import own_keys
 from cli.errors import UserError, nearest
-from cli.limits import ENCODER, Limit, check_dims, check_groups, check_limits
+from cli.limits import Limit, check_dims, check_limits
+from encoders.limits import ENCODER
 from evaluation.command import LIMITS as SCORING
 from evaluation.command import WORDS as SCORING_WORDS
 from representation.encoders_studied import read_encoders
@@ -55,7 +56,6 @@ def run(cfg: Config) -> list[Answer]:
 
 def check(cfg: Config) -> dict[str, ModuleType]:
     """Refuse numbers and words that are not allowed; return the questions that are asked, all for questions=null."""
-    check_groups(cfg, ("model", "attn", "pooler", "template"))
     known, asked = questions(), cfg["questions"]
     if not isinstance(asked, str | list | None):
         raise UserError(f"questions={asked} must be a list of questions. Choices: {', '.join(known)}.")

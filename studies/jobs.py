@@ -9,7 +9,7 @@ from typing import Any
 
 from cli.compose import composed, options, own_keys, plain
 from cli.errors import UserError, nearest
-from cli.limits import SWITCH, Limit, check_limits
+from cli.limits import Limit, check_limits
 from cli.words import quoted, readable
 from records.run_folder import run_folder
 from studies.workers import Job, cores, run_jobs
@@ -66,7 +66,7 @@ def study_jobs(config: Config, words: Words) -> list[Job]:
     Training comes first, since it takes longest; runs of one attention share the forward passes of their common start.
     Raises `UserError` for designs, seeds or words that there are not.
     """
-    check_limits(config, {"jobs": Limit(1, "one per core"), "seeds": Limit(0, each=True)}, {"untrained": SWITCH})
+    check_limits(config, {"jobs": Limit(1, "one per core"), "seeds": Limit(0, each=True)}, {})
     if not (isinstance(config["designs"], list) and config["designs"]):
         raise UserError(f"designs={config['designs']} must be a list of designs, such as [eos-causal,multilayer-bi].")
     training, scoring = list[Job](), list[Job]()
@@ -77,9 +77,7 @@ def study_jobs(config: Config, words: Words) -> list[Job]:
         whole = plain(composed("train", readable(typed)))
         folder = run_folder(whole, readable(typed)).path.parent
         if of_folder.setdefault(folder, design) != design:
-            raise UserError(
-                f"The designs {of_folder[folder]} and {design} are the same runs, in {folder}. Leave one out."
-            )
+            raise UserError(f"The designs {of_folder[folder]} and {design} are the same runs. Leave one out.")
         for seed in dict.fromkeys(config["seeds"]):
             run, train = str(folder / f"seed{seed}"), f"train {design} seed {seed}"
             training.append(Job(train, ("train.py", *typed, f"seed={seed}", "trainer.progress=lines")))

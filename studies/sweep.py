@@ -13,9 +13,9 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from cli.compose import composed, plain
+from cli.compose import CONF, HOME, composed, plain
 from cli.errors import UserError, explained
-from cli.help import CONF, HOME, help_screen
+from cli.help import help_screen
 from cli.words import SWEEP, check_sweep, flags_and_words, late
 
 Run = Callable[[dict[str, Any], Sequence[str]], None]

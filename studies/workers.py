@@ -15,7 +15,7 @@ from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from typing import Any
 
-from cli.help import HOME
+from cli.compose import HOME
 
 # Imported once, for all jobs: what train.py and evaluate.py would each take seconds for.
 MODULES = ("torch", "peft", "transformers.models.llama.modeling_llama", "training.run", "mteb", "evaluation.scoring")

@@ -23,8 +23,7 @@ BY_NAME = {"eval", "exec", "compile", "__import__"}
 CALLED = {("tempfile", "mktemp"), ("os", "system"), ("yaml", "unsafe_load"), ("yaml", "full_load")}
 OURS = {
     ("cli/compose.py", "pickle"),  # copies of what this process composed itself; read from no file
-    ("cli/programs.py", "runpy"),  # this program itself
-    ("studies/workers.py", "runpy"),
+    ("studies/workers.py", "runpy"),  # this program itself
 }
 
 

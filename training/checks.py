@@ -11,13 +11,9 @@ from cli.errors import UserError
 from cli.limits import (
     DATA,
     DATA_WORDS,
-    ENCODER,
-    ENCODER_WORDS,
     Limit,
     check_dims,
-    check_groups,
     check_limits,
-    check_study,
     real,
 )
 from corpora.mix import check_mix
@@ -26,6 +22,7 @@ from encoders.adapter import is_mixture, mixing_of
 from encoders.attention.pattern import pattern_of
 from encoders.attention.switch import refuse_unpadded
 from encoders.identity import base_fingerprints
+from encoders.limits import ENCODER, ENCODER_WORDS
 from encoders.mixse import LEARNED, ROUTERS
 from poolers.shared.registry import check_pooler, pooler_class, reads_padding, refuse_blind
 from records.lineage import OTHER_RUNS, other_runs
@@ -72,13 +69,10 @@ WORDS = {
     "adapter.name": tuple(options("adapter")),
     "trainer.progress": (True, False, "lines"),
 }
-NEEDED = ("model", "attn", "pooler", "template", "data", "objective")
 
 
 def check_sizes(config: Config) -> None:
     """Refuse numbers and words that are not allowed or do not fit together."""
-    check_groups(config, NEEDED)
-    check_study(config)
     objective = objective_class(config["objective"]["name"])
     check_limits(config, {**LIMITS, **objective.limits}, {**WORDS, **objective.words})
     check_dims("evaluation.dims", config["evaluation"]["dims"])

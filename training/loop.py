@@ -16,8 +16,8 @@ from pytorch_lightning.callbacks import Callback, RichProgressBar
 from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, WandbLogger
 from pytorch_lightning.strategies import DDPStrategy
 
+from cli.compose import HOME
 from cli.errors import UserError
-from cli.help import HOME
 from encoders.chunking import is_out_of_memory
 from encoders.precision import best_device
 from records.files import replacing

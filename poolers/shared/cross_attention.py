@@ -9,11 +9,18 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from cli.errors import UserError
-from cli.limits import HEAD, HEAD_WORDS, Limit
+from cli.limits import Limit, real
 
-LIMITS = {**HEAD, "match_params": Limit(1, "as the sizes make it")}  # of the keys of conf/head that `sized` takes
+LIMITS = {  # of the keys of head.* in conf/encoder.yaml, and of `match_params`
+    **dict.fromkeys(("num_queries", "num_latents", "num_heads"), Limit(1)),
+    "head_dim": Limit(1, "hidden size / num_heads"),
+    "of_width": Limit(1, "the sizes as they stand"),
+    "match_params": Limit(1, "as the sizes make it"),
+    "mlp_factor": real(1e-6),
+    **dict.fromkeys(("query_std", "layer_weights_std"), real(0)),
+}
 ONE_KEY = "so pooler.query=instruction can move no attention. Give pooler.tokens=all, or pooler.query=fixed."
-WORDS = {**HEAD_WORDS, "query": ("fixed", "instruction")}
+WORDS = {"start": ("near_mean", "torch"), "query": ("fixed", "instruction")}
 
 
 def sized(width: int, settings: dict[str, Any], extra: int = 0) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from analysis.grids.grid import Grid
 from analysis.questions.question import Answer
-from cli.compose import composed, options, plain
+from cli.compose import composed, plain
 from cli.limits import real
 from evaluation.candidates import Candidate
 from evaluation.readings import read_by
@@ -29,7 +29,6 @@ from representation.texts import Texts
 Config = dict[str, Any]
 PLACE = 110
 LIMITS = {"moee_readings.alpha": real(0)}
-WORDS = {f"moee_readings.{key}": {*options(group)} for key, group in (("templates", "template"), ("attn", "attn"))}
 FOLDER = "moee_scores"
 BLOCK = ["encoder", "template", "attn"]
 MEAN = "mean of types"

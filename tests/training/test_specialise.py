@@ -7,9 +7,8 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from cli.compose import composed, plain
+from cli.compose import HOME, composed, plain
 from cli.errors import UserError
-from cli.help import HOME
 from corpora.readers import read_triples
 from corpora.triples import Triple
 from tests.triples import write_triples

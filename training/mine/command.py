@@ -11,7 +11,7 @@ from sentence_transformers.util import mine_hard_negatives
 from torch import Tensor
 
 from cli.errors import UserError
-from cli.limits import DATA, DATA_WORDS, Limit, check_groups, check_limits, real
+from cli.limits import DATA, DATA_WORDS, Limit, check_limits, real
 from corpora.readers import read_triples
 from corpora.triples import Triple, described
 from encoders.precision import best_device
@@ -39,7 +39,6 @@ Query = tuple[str | None, str]  # instruction and text
 
 def check(cfg: Config) -> None:
     """Refuse numbers and words that are not allowed or do not fit one another, before anything is read."""
-    check_groups(cfg, ("data",))
     check_limits(cfg, LIMITS, WORDS)
     if not cfg["run"]:
         raise UserError("run= is empty. Give the folder of a finished run.")

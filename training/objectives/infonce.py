@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from cli.errors import UserError
-from cli.limits import SWITCH, Limit, check_dims, fit_width, real
+from cli.limits import Limit, check_dims, real
 from corpora.readers import read_triples
 from corpora.triples import Triple
 from encoders.templates import DEFAULT, Template
@@ -59,7 +59,7 @@ class Contrastive(Objective):
     @staticmethod
     def check_width(objective: Config, width: int) -> None:
         """Refuse prefixes beyond the embedding."""
-        fit_width("objective.matryoshka", objective["matryoshka"], width)
+        check_dims("objective.matryoshka", objective["matryoshka"], width)
 
     def backward(self, layout: Candidates, rows: list[Tokens], step: int) -> Tensor:
         return self.work.backward(rows, contrastive_loss(layout, self.keys), step)
@@ -69,7 +69,6 @@ class InfoNCE(Contrastive):
     """Queries against the positives and hard negatives of the batch."""
 
     limits = CONTRASTIVE | {"objective.hard_negatives": Limit(0, "all that a query has")}
-    words: ClassVar[Mapping[str, Sequence[Any]]] = {**Contrastive.words, "objective.mask_duplicates": SWITCH}
     unit = "triples"
     scored_before = False
     read = staticmethod(read_triples)

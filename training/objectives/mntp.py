@@ -6,7 +6,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from cli.errors import UserError
-from cli.limits import SWITCH, real
+from cli.limits import real
 from corpora.raw_text import read_texts
 from corpora.triples import Triple
 from encoders.tokens import Tokens
@@ -31,7 +31,6 @@ class MNTP(Objective):
         "objective.replaced_by_mask": real(0, largest=1),
         "objective.replaced_by_random": real(0, largest=1),
     }
-    words: ClassVar = {"objective.packed": SWITCH}
     read = staticmethod(read_texts)
 
     def __init__(self, setup: SetUp, examples: list[Triple], held_out: list[Triple]) -> None:

@@ -13,17 +13,15 @@ from cli.errors import UserError
 from cli.limits import (
     DATA,
     DATA_WORDS,
-    ENCODER,
-    ENCODER_WORDS,
     Limit,
     check_dims,
-    check_groups,
     check_limits,
     real,
 )
 from corpora.readers import read_triples
 from corpora.triples import Triple, described
 from corpora.words import first_words
+from encoders.limits import ENCODER, ENCODER_WORDS
 from records.manifest import code, read_manifest
 from records.streams import stream_seed
 from training.pairs_file import check_out, write_pairs
@@ -70,7 +68,6 @@ def run(cfg: Config) -> Config:
 
 def check(cfg: Config) -> None:
     """Refuse numbers and words that are not allowed, before anything is read. Raises `UserError`."""
-    check_groups(cfg, ("data",))
     check_limits(cfg, LIMITS, {**ENCODER_WORDS, **DATA_WORDS})
     check_dims("evaluation.dims", cfg["evaluation"]["dims"])
     check_out(cfg["out"])

@@ -1,0 +1,23 @@
+"""Numbers and words of conf/encoder.yaml, for each program that makes vectors; poolers and patterns state theirs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from cli.limits import Limit, real
+
+ENCODER = {
+    "seed": Limit(0),
+    "text_length": Limit(4),
+    "max_length": Limit(4),  # BOS, EOS and something between
+    "token_budget": Limit(1),
+    "evaluation.max_length_share": real(1e-6, largest=1),
+}
+ENCODER_WORDS: dict[str, Sequence[Any]] = {
+    "padding_side": ("right", "left"),
+    "accelerator": ("auto", "cpu", "gpu", "cuda"),
+    "precision": ("auto", "bf16", "mixed", "fp32"),
+    "evaluation.autocast": (None, "fp16", "bf16", "fp32"),
+    "evaluation.instructions": ("none", "table", "mteb"),
+    "model.quantise": (None, "nf4"),
+    "model.attn_implementation": ("auto", "unpadded", "sdpa", "eager", "flash_attention_2"),
+}
