@@ -46,7 +46,6 @@ def real(smallest: float, null: str = "", largest: float = inf, below: float = i
     return Limit(smallest, null, False, largest, below)
 
 
-# Of conf/data, for all programs that read data.
 DATA = {"data.negatives": Limit(1), "data.smallest": Limit(2), "data.shortest": Limit(0)}
 DATA_WORDS = {"data.level": ("subpackage", "package")}
 

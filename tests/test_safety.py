@@ -22,7 +22,6 @@ EXECUTES = {"pickle", "cPickle", "dill", "joblib", "shelve", "marshal", "tarfile
 BY_NAME = {"eval", "exec", "compile", "__import__"}
 CALLED = {("tempfile", "mktemp"), ("os", "system"), ("yaml", "unsafe_load"), ("yaml", "full_load")}
 OURS = {
-    ("cli/compose.py", "pickle"),  # copies of what this process composed itself; read from no file
     ("studies/workers.py", "runpy"),  # this program itself
 }
 
