@@ -1,6 +1,6 @@
 """Refuse a run that cannot be, before anything is loaded, and a finished one that is not what the command asks for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -24,9 +24,11 @@ from encoders.attention.switch import refuse_unpadded
 from encoders.identity import base_fingerprints
 from encoders.limits import ENCODER, ENCODER_WORDS
 from encoders.mixse import LEARNED, ROUTERS
+from encoders.templates import TEXT_FIELD, template_of
 from poolers.shared.registry import check_pooler, pooler_class, reads_padding, refuse_blind
 from records.lineage import OTHER_RUNS, other_runs
 from records.run_folder import RunFolder
+from training.batches import query_side
 from training.frozen_states import check_frozen
 from training.lora_start import COMBINE, check_start
 from training.manifest_facts import check_same
@@ -138,6 +140,17 @@ def _check_trainer(config: Config, zero_steps: bool) -> None:
         )
     if config["logging"]["wandb"] and not find_spec("wandb"):
         raise UserError("logging.wandb needs the package wandb. Install it: pip install wandb.")
+
+
+def check_instructed(config: Config, triples: Sequence[Triple]) -> None:
+    """Refuse pooler.query=instruction where no query has words around its text. Raises `UserError`."""
+    instruction, template = config["data"].get("instruction"), template_of(config)
+    bare = (template.form(query_side(triple, instruction, template)) == TEXT_FIELD for triple in triples)
+    if config["pooler"].get("query") == "instruction" and all(bare):
+        raise UserError(
+            "pooler.query=instruction, and no query of the data has an instruction: it would train as "
+            "pooler.query=fixed. Give data.instruction=<sentence>, or records that bring one."
+        )
 
 
 def refuse_changed(config: Config, folder: RunFolder, read: Callable[[Config, str], list[Triple]]) -> None:

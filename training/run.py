@@ -13,7 +13,7 @@ from corpora.triples import Triple
 from records.files import alone_in
 from records.fingerprint import of_file
 from records.run_folder import RunFolder
-from training.checks import check_sizes, refuse_changed
+from training.checks import check_instructed, check_sizes, refuse_changed
 from training.cost import check
 from training.frozen_states import fill_states
 from training.loop import LAST, fit
@@ -76,6 +76,7 @@ def build(config: Config, folder: Path) -> tuple[StepModule, list[Triple], SetUp
     kind = objective_class(config["objective"]["name"])
     assert issubclass(kind, Objective)
     examples = kind.read(config["data"], config["cache_dir"])
+    check_instructed(config, examples)
     kept, held_out = kind.split(examples, config)
     setup = set_up(config, str(folder))
     encoder = setup.encoder
