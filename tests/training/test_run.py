@@ -113,7 +113,7 @@ def test_a_stopped_run_is_not_taken_for_finished(cell, tmp_path, monkeypatch):
 def test_what_fails_after_the_last_step_costs_no_step(cell, tmp_path, monkeypatch):
     steps, real = [], StepModule.training_step
     monkeypatch.setattr(StepModule, "training_step", lambda self, *tick: (steps.append(1), real(self, *tick))[1])
-    cfg = cell("mean", "bi", "trainer.checkpoint_every=0")
+    cfg = cell("mean", "bi", "trainer.checkpoint_every=0", "trainer.validate_every=0")
     for place in ((Validation, "score"), (InfoNCE, "facts")):
         with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
             patch.setattr(*place, lambda *_: 1 / 0)
