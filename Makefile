@@ -10,7 +10,7 @@ SPARE   = 1
 TESTERS = $(shell n=$$(( $(CORES) + $(SPARE) )); echo $$(( n < 4 ? n : 4 )))
 # Bytecode is kept whatever the shell says: each process would else compile again what it imports of ours.
 PYTEST  = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n $(TESTERS) --dist worksteal
-# With fewer than three no table makes a claim about designs (docs/decisions/seeds.md).
+# With fewer than three no table makes a claim about designs: two seeds hardly say how far a design varies with them.
 SEEDS  ?= $(if $(filter llm2vec designs,$(MAKECMDGOALS)),1,3)
 RUNS   ?= runs
 CORES  := $(shell unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)

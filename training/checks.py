@@ -148,8 +148,7 @@ def check_instructed(config: Config, triples: Sequence[Triple]) -> None:
     bare = (template.form(query_side(triple, instruction, template)) == TEXT_FIELD for triple in triples)
     if config["pooler"].get("query") == "instruction" and all(bare):
         raise UserError(
-            "pooler.query=instruction, and no query of the data has an instruction: it would train as "
-            "pooler.query=fixed. Give data.instruction=<sentence>, or records that bring one."
+            "pooler.query=instruction, and no query of the data has an instruction. Give data.instruction=<text>."
         )
 
 

@@ -181,7 +181,7 @@ def read_rows(path: Path, columns: Mapping[str, Kind], empty: bool = False) -> l
     Raises `UserError` naming file, line and column.
     """
     if not path.exists():
-        raise UserError(f"There is no {path}. A task folder needs it; docs/own-data.md has the files of each type.")
+        raise UserError(f"There is no {path}. A task folder needs it; docs/data.md has the files of each type.")
     read = []
     for number, row in rows_of(path):
         for column, kind in columns.items():

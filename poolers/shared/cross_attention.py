@@ -99,7 +99,7 @@ class CrossAttentionHead(nn.Module):
 
     query: "fixed", or "instruction": q_n = norm(Q_n) + W norm(u), u the mean state of the instruction's tokens, zero
     without one; W [D, D] starts at zero. It is added after the norm, which scales the small Q_n up: before it, a few
-    steps of the optimiser on W would drown them (docs/decisions/queries.md). The residual adds Q_n alone.
+    steps of the optimiser on W would drown them. The residual adds Q_n alone.
     """
 
     def __init__(
