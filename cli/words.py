@@ -24,8 +24,8 @@ def flags_and_words(program: str, arguments: Sequence[str]) -> tuple[list[str], 
 
 
 def readable(words: Sequence[str]) -> list[str]:
-    """Return the words, a value outside Hydra's grammar, such as a path with brackets, in quotes."""
-    return [_readable(word.removeprefix("++")) for word in words]  # a key that is there needs no plus
+    """Return the words, values outside Hydra's grammar in quotes; only `data` and `model` take new keys by a plus."""
+    return [_readable(word if word.startswith(("+data", "+model.")) else word.lstrip("+")) for word in words]
 
 
 def _readable(word: str) -> str:

@@ -30,6 +30,11 @@ def test_misspelt(word, message):
         composed("train", [word])
 
 
+def test_a_plus_makes_no_new_key():
+    with pytest.raises(UserError, match="There is no key 'foo'"):
+        composed("train", readable(["+foo=1"]))
+
+
 def test_what_is_free_may_be_added():
     composed("train", ["+model.architecture.any=1", "+data.sources.more={path: a}"])
 
