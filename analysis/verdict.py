@@ -30,10 +30,11 @@ def verdict(material: Material, answers: Sequence[Answer] = ()) -> str:
     means, other, pair = _spoken_of(material.matrix, material.pairs, settings, material.control)
     score = settings.numbers.score
     best, where = str(means.index[0]), tasks_text(material.last, len(material.matrix))
-    shared = f"{best} and {means.index[1]} share" if means.iloc[0] == means.iloc[1] else f"{best} has"
+    *others, last = map(str, means.index[means == means.iloc[0]])
+    shared = f"{', '.join(others)} and {last} share" if others else f"{best} has"
     head = f"{shared} the highest mean of {len(means)} designs over {where} ({score(means.iloc[0])})"
     if pair["n_zero"] == pair["n_pairs"]:
-        return f"{head}. It scores as {other} does on every task, so there is nothing to test."
+        return f"{head}. {best} scores as {other} does on every task, so there is nothing to test."
     ahead, behind, ends = _sides(pair, settings)
     size = f"{ahead} is {score(abs(pair['hodges_lehmann']))} ahead of {behind}"
     typical = f"neither it nor {other} is ahead" if pair["ahead"] == 0 else size

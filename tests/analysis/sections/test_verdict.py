@@ -109,3 +109,9 @@ def test_the_outcomes_of_equivalence(shift, outcome):
     assert ("The pair is equivalent within .005" in verdict(of, [section])) == (outcome.startswith("equivalent"))
     once = equivalence(replace(of, pairs=material(scores[..., :1]).pairs))
     assert once.frames["equivalence"]["outcome"].tolist() == ["not told"]
+
+
+def test_every_design_of_the_highest_mean_is_named():
+    scores = np.repeat(0.5 + 0.02 * np.random.default_rng(1).normal(size=(1, 40, 1)), 5, axis=0)
+    scores[4] -= 0.1
+    assert verdict(material(scores)).startswith("control, a, b and c share the highest mean of 5 designs")
