@@ -10,6 +10,7 @@ from analysis.manifests.designs import Design
 from analysis.scores.labels import labelled, usual_note
 from analysis.scores.source import Source
 from analysis.scores.task_types import type_of
+from analysis.settings import public_path
 from cli.errors import UserError
 
 COLUMNS = ["design", "model", "seed", "task", "type", "score", "split", "subsets", "source"]  # of a file of scores
@@ -114,9 +115,9 @@ def with_factors(frame: pd.DataFrame, designs: Mapping[str, Design]) -> pd.DataF
 
 
 def scores_for_file(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the long table with the number of subsets in place of names that would fill a page, and with sources by
-    their paths from the working folder, so that two clones write the same."""
-    sources = frame["source"].str.removeprefix(f"{Path.cwd()}/")
+    """Return the long table with the number of subsets in place of names that would fill a page, and with public
+    sources, so that two clones write the same."""
+    sources = frame["source"].map(lambda source: public_path(Path(source)))
     return frame[COLUMNS].assign(subsets=frame["subsets"].map(counted), source=sources)
 
 
