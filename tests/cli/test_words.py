@@ -1,7 +1,7 @@
 """A misspelt word is one line with the nearest valid names; what a value says reaches the configuration unchanged."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli.compose import composed
@@ -58,6 +58,7 @@ def test_any_value_may_name_a_file(path):
     assert cfg.data.path == path
 
 
+@settings(max_examples=30, deadline=None, database=None)
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1))
 def test_quotes_keep_every_text(text):
     assert composed("train", ["data=jsonl", f"data.path={quoted(text)}"]).data.path == text
