@@ -15,9 +15,8 @@ from encoders.backbone import check_names
 from encoders.fast.dropout import use_quick_dropout
 from encoders.fast.fused_lora import fuse_lora
 from encoders.mixse import Mixing, mix, mixture_of
-from records.fingerprint import of_file, of_value
+from records.fingerprint import of_file, of_value, stream_seed
 from records.lineage import ADAPTER
-from records.streams import stream_seed
 
 Config = dict[str, Any]
 PLACE, TENSORS = Path(ADAPTER).parts  # PEFT's names

@@ -16,7 +16,7 @@ from encoders.backbone import load_config, model_path
 from encoders.jit_layer import elementwise
 from encoders.precision import Precision
 from records.fingerprint import of_file, of_files, of_value
-from records.identity import VERSIONS
+from records.manifest import VERSIONS
 
 ROOT = Path(__file__).resolve().parent.parent
 Config = dict[str, Any]

@@ -36,9 +36,8 @@ from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch, TextTokenizer, check_positions
 from poolers.shared.base import Pooler
 from poolers.shared.registry import build_pooler, reads_padding, refuse_blind
-from records.fingerprint import of_tensors, of_value
+from records.fingerprint import of_tensors, of_value, stream_seed
 from records.lineage import Stage, check_base, read_stages, recorded_stages
-from records.streams import stream_seed
 
 Config = dict[str, Any]
 

@@ -15,7 +15,7 @@ from cli.errors import UserError
 from evaluation.candidates import Candidate, Config, pooler_word
 from evaluation.embeddings import Embeddings, shared
 from records.fingerprint import of_value
-from records.identity import of_states
+from records.manifest import of_states
 
 PLAIN = ("eos", "mean", "weightedmean", "cls")  # poolers without parameters
 LAYER = re.compile(rf"layer:(\d+|\*)/({'|'.join(PLAIN)})")

@@ -1,4 +1,4 @@
-"""sha256 of what a run stands on: files, tensors, values."""
+"""sha256 of what a run stands on: files, tensors, values; and the seeds of its random streams, drawn by sha256."""
 
 import hashlib
 import json
@@ -48,3 +48,12 @@ def of_tensors(tensors: Mapping[str, Any]) -> str:
         digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
         digest.update(tensor.flatten().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
+
+
+def stream_seed(seed: int, stream: str, *position: int) -> int:
+    """Return a 63-bit seed for `stream` ("data", "dropout", "adapter", "head", ...) at `position` (step, chunk, ...).
+
+    A function of its arguments alone, so an interrupted run draws what the uninterrupted one would have drawn.
+    """
+    text = ":".join(map(str, (seed, stream, *position)))
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

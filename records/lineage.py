@@ -10,8 +10,7 @@ from typing import Any
 from cli.compose import flat
 from cli.errors import UserError
 from records.fingerprint import of_file, of_value
-from records.identity import BASE, OF_HEADS, below, numeric_config
-from records.manifest import read_manifest
+from records.manifest import BASE, OF_HEADS, below, numeric_config, read_manifest
 
 ADAPTER = "adapter/adapter_model.safetensors"
 OTHER_RUNS = {"lineage": "lineage", "lora.start": "start", "adapter.experts": "experts"}  # key -> fact of a manifest

@@ -1,4 +1,4 @@
-"""manifest.json: its seal, how it is read, and the facts that a reviewer asks for: code, versions, machine, seeds."""
+"""manifest.json: its seal, how it is read, the facts that a reviewer asks for, and the keys in which two may differ."""
 
 import importlib.metadata
 import json
@@ -12,10 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from cli.compose import flat
 from cli.errors import UserError
 from records.files import read_object
-from records.fingerprint import of_file, of_value
-from records.streams import stream_seed
+from records.fingerprint import of_file, of_value, stream_seed
 
 MANIFEST_VERSION = 2
 SEAL = "manifest_sha256"
@@ -23,6 +23,22 @@ HELD_OUT = "held_out.csv"  # of a run that scores documents: domain, document, b
 LIBRARIES = ("torch", "transformers", "peft", "pytorch-lightning", "hydra-core", "tokenizers", "numpy", "mteb", "scipy")
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("cli", "records", "corpora", "poolers", "encoders", "training", "evaluation")  # what makes a number
+# Facts of the base that a manifest states -> how messages call them. `encoders.identity.base_fingerprints` finds them.
+BASE = {
+    "base_weights_sha256": "base model",
+    "tokenizer_sha256": "tokenizer",
+    "base_config_sha256": "configuration of the base model",
+}
+# Keys of a configuration that reach the layers; head, seed, data and training do not, padding moves float noise alone.
+OF_STATES = ("model", "attn", "template", "max_length", "precision", "tf32", "deterministic", "evaluation")
+OF_HEADS = ("attn.tokens", "attn.lastlayer_tokens_in_code")  # below `attn`, they tell a head what to read
+ABSENT = "absent"
+VERSIONS = ("torch", "transformers")  # of the libraries that compute states
+# Keys that cannot change a number, so runs that differ in them are the same run.
+BOOKKEEPING = (
+    *("runs_dir", "cache_dir", "resume", "check", "seed", "study", "axes", "logging", "trainer.progress"),
+    "launcher",
+)
 
 
 def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,3 +127,25 @@ def _processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     return platform.processor()
+
+
+def below(key: str, names: tuple[str, ...]) -> bool:
+    """Return whether `key` is one of `names` or lies below one: `pooler.tokens` lies below `pooler`."""
+    return any(key == name or key.startswith(f"{name}.") for name in names)
+
+
+def of_states(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the flat keys of a configuration that states depend on."""
+    return {k: value for k, value in flat(dict(config)).items() if below(k, OF_STATES) and k not in OF_HEADS}
+
+
+def numeric_config(config: dict[str, Any]) -> dict[str, Any]:
+    """Return the flat configuration without the keys that cannot change a number."""
+    return {key: value for key, value in flat(config).items() if not below(key, BOOKKEEPING)}
+
+
+def different_keys(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
+    """Return 'key: a -> b' for every key, other than bookkeeping, in which two configurations differ."""
+    one, two = numeric_config(a), numeric_config(b)
+    keys = sorted(k for k in one.keys() | two.keys() if one.get(k, ABSENT) != two.get(k, ABSENT))
+    return [f"{k}: {one.get(k, ABSENT)} -> {two.get(k, ABSENT)}" for k in keys]

@@ -11,9 +11,8 @@ from typing import Any
 from cli.compose import choices_of, composed, flat, groups, plain
 from cli.errors import UserError
 from records.files import write_json
-from records.identity import BOOKKEEPING, below, different_keys
 from records.lineage import OTHER_RUNS, label, other_runs
-from records.manifest import MANIFEST_VERSION, read_manifest, sealed
+from records.manifest import BOOKKEEPING, MANIFEST_VERSION, below, different_keys, read_manifest, sealed
 
 UNNAMED = ("encoder", "design")  # list other groups, whose settings are named
 CHOOSING = ("experiment", "divergence")  # choose members of other groups: their name says it all

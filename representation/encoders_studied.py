@@ -14,7 +14,7 @@ from encoders.text_encoder import TextEncoder
 from evaluation.candidates import Candidate, candidates
 from evaluation.instructions import Instructions, read_instructions
 from records.fingerprint import of_value
-from records.identity import below, of_states
+from records.manifest import below, of_states
 
 Config = dict[str, Any]
 _loaded: dict[str, Any] = {}  # the one encoder in memory, by a digest of what it was loaded from

@@ -14,7 +14,7 @@ from corpora.triples import Triple
 from encoders.templates import Template
 from encoders.tokens import TextTokenizer, Tokens
 from poolers.shared.base import BOS, TEXT
-from records.streams import stream_seed
+from records.fingerprint import stream_seed
 
 
 class BatchOrder:

@@ -11,7 +11,7 @@ from encoders.attention.switch import is_unpadded
 from encoders.chunking import by_token_budget
 from encoders.encoder import Encoder
 from encoders.tokens import TextTokenizer, Tokens
-from records.streams import stream_seed
+from records.fingerprint import stream_seed
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from cli.errors import UserError
 from encoders.fast.fused_lora import ADAPTER
 from encoders.identity import base_fingerprints
 from encoders.merge_stages import factors_of
+from records.fingerprint import stream_seed
 from records.lineage import check_base, read_starts
-from records.streams import stream_seed
 
 Config = dict[str, Any]
 SUMS = ("uniform", "sum")

@@ -11,9 +11,8 @@ from corpora.triples import Triple, described
 from encoders.identity import base_fingerprints, instruction_sets
 from encoders.jit_layer import elementwise
 from encoders.precision import Precision
-from records.identity import BASE
 from records.lineage import OTHER_RUNS
-from records.manifest import code, environment, peak_memory_bytes, stream_seeds
+from records.manifest import BASE, code, environment, peak_memory_bytes, stream_seeds
 from records.run_folder import RunFolder
 from training.cost import parameters, training_flops
 from training.module import StepModule

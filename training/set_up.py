@@ -23,8 +23,8 @@ from encoders.text_encoder import TextEncoder
 from encoders.tokens import TextTokenizer, Tokens
 from poolers.moee import MoEE
 from records.files import replacing
+from records.fingerprint import stream_seed
 from records.lineage import ADAPTER, check_base, read_starts
-from records.streams import stream_seed
 from training.batches import query_side
 from training.large_batch import ChunkPlan, LargeBatch
 from training.lora_start import start_lora

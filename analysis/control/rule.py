@@ -15,7 +15,7 @@ from analysis.scores.definitions import parts_of
 from analysis.settings import Settings
 from cli.compose import flat
 from cli.errors import UserError
-from records.identity import below
+from records.manifest import below
 
 NO_PROOF = (
     "No manifest stands beside these scores, so nothing shows that the designs differ in the factors alone:"

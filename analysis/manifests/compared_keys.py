@@ -8,8 +8,8 @@ from analysis.names import suggest
 from cli.compose import flat, own_keys
 from cli.errors import UserError
 from records.fingerprint import of_value
-from records.identity import BASE, BOOKKEEPING, below
 from records.lineage import OTHER_RUNS
+from records.manifest import BASE, BOOKKEEPING, below
 
 SINGLE = (*BASE, "precision", "kernel", "elementwise", "device", "threads", "batch_order_sha256", "steps")
 NESTED = ("dtypes", "versions", "seeds")

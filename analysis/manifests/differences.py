@@ -6,7 +6,7 @@ from itertools import combinations
 from analysis.manifests.compared_keys import SEED_BOUND, moved_by
 from analysis.manifests.designs import Design, Run
 from analysis.names import by_number
-from records.identity import below
+from records.manifest import below
 
 ABSENT = "absent"
 BY_TASK = ("evaluation.inputs", "evaluation.tasks")  # of the tasks that a run was scored on; the tables leave out gaps

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from cli.errors import UserError, nearest
 from cli.limits import Limit, check_limits
-from records.identity import OF_HEADS
+from records.manifest import OF_HEADS
 
 PATTERNS = Path(__file__).resolve().parent / "patterns"
 

@@ -9,7 +9,7 @@ from transformers import AutoModel
 from cli.errors import UserError
 from encoders.loading import build_tokenizer, load_readings, untrained
 from poolers.shared.registry import build_pooler
-from records.streams import stream_seed
+from records.fingerprint import stream_seed
 from training.checks import check_sizes
 
 TEXTS = ["the sum of two arrays is returned as a new array", "type", "a new array of the same shape"]

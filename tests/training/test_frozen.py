@@ -13,8 +13,8 @@ from encoders.backbone import load_backbone
 from encoders.frozen import cached_encoder
 from encoders.loading import build_tokenizer, load_run
 from poolers.shared.registry import build_pooler
+from records.fingerprint import stream_seed
 from records.run_folder import RunFolder
-from records.streams import stream_seed
 from training import run, set_up
 from training.batches import BatchOrder
 from training.checks import check_sizes

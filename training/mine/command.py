@@ -15,8 +15,8 @@ from cli.limits import DATA, DATA_WORDS, Limit, check_limits, real
 from corpora.readers import read_triples
 from corpora.triples import Triple, described
 from encoders.precision import best_device
+from records.fingerprint import stream_seed
 from records.manifest import code
-from records.streams import stream_seed
 from training.pairs_file import check_out, write_pairs
 from training.ranker import Ranker, open_ranker
 

@@ -16,7 +16,7 @@ from corpora.raw_text import refuse_pairs
 from encoders.tokens import Batch, Tokens
 from poolers.shared.base import TEXT
 from poolers.shared.registry import pooler_class, pooler_names
-from records.streams import stream_seed
+from records.fingerprint import stream_seed
 from training.large_batch import LargeBatch, rank, world_size
 from training.objectives.lm_head import logits_at
 

@@ -22,8 +22,8 @@ from corpora.readers import read_triples
 from corpora.triples import Triple, described
 from corpora.words import first_words
 from encoders.limits import ENCODER, ENCODER_WORDS
+from records.fingerprint import stream_seed
 from records.manifest import code, read_manifest
-from records.streams import stream_seed
 from training.pairs_file import check_out, write_pairs
 from training.ranker import Ranker, of_start, open_ranker
 from training.specialise.generator import Generator, prompt_of, seed_examples, shown

@@ -15,7 +15,7 @@ from encoders.backbone import load_tokenizer
 from encoders.identity import base_fingerprints
 from encoders.precision import best_device, resolve_precision
 from encoders.tokens import TextTokenizer
-from records.streams import stream_seed
+from records.fingerprint import stream_seed
 from training.mix_order import split
 from training.objectives.lm_head import causal_model
 

@@ -12,7 +12,7 @@ import pytest
 
 from analysis.control.rule import judge
 from analysis.manifests.designs import design_of, read_manifest
-from records.identity import below
+from records.manifest import below
 from records.run_folder import RunFolder
 from tests.analysis.manifests import evaluation, seal
 from tests.triples import write_triples
