@@ -147,5 +147,5 @@ def _check_places(settings: Settings) -> None:
     folder = settings.representation
     if folder and not settings.report:
         raise UserError(f"representation={folder} is shown in the report alone. Add report=true.")
-    if folder and not (folder / "answers.json").is_file():
-        raise UserError(f"representation={folder} holds no answers.json. Name what python -m representation wrote.")
+    if folder and not (folder / "sections.json").is_file():
+        raise UserError(f"representation={folder} holds no sections.json. Name what python -m representation wrote.")

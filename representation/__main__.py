@@ -11,7 +11,7 @@ from evaluation.words import evaluate_words
 
 
 def main(arguments: Sequence[str] = ()) -> None:
-    """Read the command line, answer, print. Raises `UserError` for what the user can change."""
+    """Read the command line, compute, print. Raises `UserError` for what the user can change."""
     arguments = arguments or sys.argv[1:]
     if {"-h", "--help"} & set(arguments):
         print(help_screen("representation"))

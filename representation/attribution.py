@@ -15,8 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from analysis.drawings.drawing import Drawing
-from analysis.grids.grid import Grid
-from analysis.questions.question import Answer
+from analysis.render import Section, Table
 from analysis.statistics.arrays import Floats
 from encoders.tokens import Batch
 from poolers.lastlayer import LastLayerTrainable
@@ -25,8 +24,7 @@ from poolers.shared.base import Pooler, States, TokenView
 from poolers.shared.cross_attention import CrossAttentionHead
 from representation.encoders_studied import Studied
 from representation.figures import heat_panels
-from representation.question import each
-from representation.tables import figure, table
+from representation.sections import each
 from representation.texts import Text, Texts, gathered
 from representation.token_classes import CLASSES, TokenClasses, relative_entropy
 
@@ -34,7 +32,7 @@ PLACE = 50
 NAME = "attribution"
 
 
-def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Answer | None:
+def section(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Section | None:
     """Return how heads divide their attention, by task type; None where no pooler has a head over several keys."""
     candidates = [s for s in encoders if s.config["pooler"]["name"] in ("multilayer", "lastlayer")]  # load no others
     rows = [
@@ -50,9 +48,9 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     of_tokens, occurring = means["key"].isin(CLASSES), means.groupby("key")["even"].transform("max") > 0
     parts = {"layers": means[~of_tokens], "tokens": means[of_tokens & occurring]}
     shown = {keys: part for keys, part in parts.items() if len(part)}
-    grids = [_grid(keys, part, texts.over) for keys, part in shown.items()]
+    tables = [_table(keys, part, texts.over) for keys, part in shown.items()]
     draw = [(keys, part, texts.over) for keys, part in shown.items()]
-    return Answer(NAME, "Attention of the heads", grids, lambda: [_drawing(*of) for of in draw], {NAME: frame})
+    return Section(NAME, "Attention of the heads", tables, lambda: [_drawing(*of) for of in draw], {NAME: frame})
 
 
 @dataclass(frozen=True)
@@ -171,14 +169,12 @@ def _rows(studied: Studied, kind: str, read: Attributed) -> pd.DataFrame:
     )
 
 
-def _grid(keys: str, means: pd.DataFrame, over: str) -> Grid:
+def _table(keys: str, means: pd.DataFrame, over: str) -> Table:
     """One row per encoder and key, a column per task type; even: over types."""
     wide = means.pivot_table(index=["encoder", "key"], columns="type", values="attention", sort=False)
     even = means.groupby(["encoder", "key"], sort=False)["even"].mean()
     caption = f"Attention to each of the {keys}, and even attention; mean over heads, queries, seeds and {over}."
-    return table(
-        f"{NAME}_{keys}", f"Attention over {keys}", caption, wide.assign(even=even).reset_index(), left=2, digits=3
-    )
+    return Table(f"{NAME}_{keys}", f"Attention over {keys}", caption, wide.assign(even=even).reset_index(), left=2)
 
 
 def _drawing(keys: str, means: pd.DataFrame, over: str) -> Drawing:
@@ -188,4 +184,4 @@ def _drawing(keys: str, means: pd.DataFrame, over: str) -> Drawing:
     scale = "log2 of attention over even"
     drawn = heat_panels(means.assign(ratio=ratio), ("type", "key", "ratio"), ("", keys), scale, centre=0)
     caption = f"Attention over what even attention would give, logarithm to base 2, by task type, over {over}."
-    return figure(f"{NAME}_{keys}", f"Attention over {keys}", caption, drawn)
+    return Drawing(f"{NAME}_{keys}", f"Attention over {keys}", caption, drawn)

@@ -12,15 +12,14 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 from analysis.drawings.drawing import Drawing
-from analysis.questions.question import Answer
+from analysis.render import Section, Table
 from encoders.attention.pattern import Pattern, pattern_of
 from encoders.attention.switch import attention_of, set_attention
 from encoders.encoder import Encoder
 from encoders.tokens import Batch
 from representation.encoders_studied import Studied, distinct_backbones
 from representation.figures import heat_panels
-from representation.question import each
-from representation.tables import figure, table
+from representation.sections import each
 from representation.texts import Text, Texts
 
 PLACE = 40
@@ -29,7 +28,7 @@ WHOLE = "all"  # in the place of a bin's positions
 SHOWN = "Cosine between a token's states with causal and with bidirectional attention under the same weights"
 
 
-def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Answer | None:
+def section(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Section | None:
     """Return the cosine between a token's causal and bidirectional states under the same weights, layer by position.
 
     Every text is run twice, whatever attention the run was trained with; starts that share weights are one.
@@ -45,8 +44,10 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     of_layers = whole.groupby(["encoder", "layer"], sort=False)["cosine"].mean().unstack()
     of_layers = of_layers.loc[whole["encoder"].unique()].rename(columns=lambda k: f"Layer {k}").reset_index()
     caption = f"{SHOWN}, mean over a text's tokens and then {over}. 1: the mask makes no difference."
-    grid = table(NAME, "What the mask changes", caption, of_layers)
-    return Answer(NAME, "Causal against bidirectional states", [grid], lambda: [_drawing(binned, over)], {NAME: binned})
+    shown = Table(NAME, "What the mask changes", caption, of_layers)
+    return Section(
+        NAME, "Causal against bidirectional states", [shown], lambda: [_drawing(binned, over)], {NAME: binned}
+    )
 
 
 def measured(studied: Studied, texts: Texts, wanted: Sequence[Text]) -> list[dict[str, Any]]:
@@ -119,4 +120,4 @@ def bin_names(starts: list[int], longest: int) -> list[str]:
 def _drawing(binned: pd.DataFrame, over: str) -> Drawing:
     drawn = heat_panels(binned, ("layer", "positions", "cosine"), ("layer", "position"), "cosine")
     caption = f"{SHOWN}, by layer and position in the text, mean over a text's tokens in a bin and then {over}."
-    return figure(NAME, "Causal against bidirectional states", caption, drawn)
+    return Drawing(NAME, "Causal against bidirectional states", caption, drawn)

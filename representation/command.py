@@ -1,4 +1,4 @@
-"""From a configuration to answers: reads encoders and texts, puts each question to them, prints and writes."""
+"""From a configuration to sections: reads encoders and texts, computes, prints and writes."""
 
 import sys
 from dataclasses import replace
@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from analysis.drawings.drawing import drawn
-from analysis.questions.question import Answer
+from analysis.render import Section
 from cli.compose import own_keys
 from cli.errors import UserError, nearest
 from cli.limits import Limit, check_dims, check_limits
@@ -18,16 +18,16 @@ from encoders.limits import ENCODER
 from evaluation.command import LIMITS as SCORING
 from evaluation.command import WORDS as SCORING_WORDS
 from representation.encoders_studied import read_encoders
-from representation.question import questions
+from representation.sections import sections
 from representation.texts import read_texts
-from representation.write import markdown, write_answer
+from representation.write import write_section
 
 Config = dict[str, Any]
 LIMITS = ENCODER | {"texts": Limit(8), "texts_seed": Limit(0)}
 
 
-def run(cfg: Config) -> list[Answer]:
-    """Answer all that `cfg` (conf/representation.yaml) asks; return the answers that there are."""
+def run(cfg: Config) -> list[Section]:
+    """Compute, print and write the tables that `cfg` (conf/representation.yaml) names; return their sections."""
     chosen = check(cfg)
     ours = set(own_keys("representation")) - set(own_keys("evaluate"))  # keys that say nothing of an encoder
     encoders = read_encoders({key: value for key, value in cfg.items() if key not in ours})
@@ -40,32 +40,31 @@ def run(cfg: Config) -> list[Answer]:
     labels = [studied.label for studied in encoders]
     over = f"{len(encoders)} encoder{'s' * (len(encoders) > 1)} ({', '.join(labels)}); {texts.over}."
     print(over, file=sys.stderr, flush=True)
-    answers = []
-    for name, question in chosen.items():
-        answer = question.answer(encoders, texts, {**cfg, "out": str(folder)})
-        if answer is None:
+    written = []
+    for name, module in chosen.items():
+        section = module.section(encoders, texts, {**cfg, "out": str(folder)})
+        if section is None:
             print(f"{name}: does not apply to these encoders.", file=sys.stderr)
             continue
-        answer = replace(answer, draw=partial(drawn, answer.draw))
-        write_answer(answer, folder, over)
-        answers.append(answer)
-        print(markdown(answer), flush=True)
+        section = replace(section, draw=partial(drawn, section.draw))
+        print(write_section(section, folder, over), flush=True)
+        written.append(section)
     print(f"Files: {folder}. Into a report: python -m analysis scores=... report=true representation={folder}")
-    return answers
+    return written
 
 
 def check(cfg: Config) -> dict[str, ModuleType]:
-    """Refuse numbers and words that are not allowed; return the questions that are asked, all for questions=null."""
-    known, asked = questions(), cfg["questions"]
-    if not isinstance(asked, str | list | None):
-        raise UserError(f"questions={asked} must be a list of questions. Choices: {', '.join(known)}.")
-    names = [asked] if isinstance(asked, str) else asked or list(known)
+    """Refuse numbers and words that are not allowed; return the sections that are wanted, all for tables=null."""
+    known, wanted = sections(), cfg["tables"]
+    if not isinstance(wanted, str | list | None):
+        raise UserError(f"tables={wanted} must be a list. Choices: {', '.join(known)}.")
+    names = [wanted] if isinstance(wanted, str) else wanted or list(known)
     for name in names:
         if name not in known:
-            raise UserError(f"There is no question '{name}'. {nearest(str(name), known)}")
+            raise UserError(f"There is no table '{name}'. {nearest(str(name), known)}")
     chosen = {name: known[name] for name in names}
-    limits = {key: limit for question in chosen.values() for key, limit in getattr(question, "LIMITS", {}).items()}
-    words = {key: choices for question in chosen.values() for key, choices in getattr(question, "WORDS", {}).items()}
+    limits = {key: limit for module in chosen.values() for key, limit in getattr(module, "LIMITS", {}).items()}
+    words = {key: choices for module in chosen.values() for key, choices in getattr(module, "WORDS", {}).items()}
     check_limits(cfg, LIMITS | SCORING | limits, SCORING_WORDS | words)
     check_dims("evaluation.dims", cfg["evaluation"]["dims"])
     return chosen

@@ -1,4 +1,4 @@
-"""Figures of several questions: small heat maps on one scale, and the look of a line."""
+"""Figures of several sections: small heat maps on one scale, and the look of a line."""
 
 from typing import Any
 
@@ -11,7 +11,6 @@ from analysis.drawings.canvas import canvas, panel_axes
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.heat import colour_bar, heat
 from analysis.drawings.style import BLACK, mark
-from analysis.grids.formats import score, signed
 from analysis.statistics.arrays import Floats
 
 MOST_PANELS = 12
@@ -87,5 +86,5 @@ def _reach(values: Floats, centre: float | None) -> tuple[float, float]:
 def _numbers(axes: Axes, values: Floats, signs: bool) -> None:
     """Write every finite value of [rows, columns] into its cell."""
     for row, column in np.argwhere(np.isfinite(values)):
-        text = (signed if signs else score)(float(values[row, column]), 2)
+        text = f"{values[row, column]:{'+' if signs else ''}.2f}"
         axes.text(column, row, text, ha="center", va="center", color=BLACK, fontsize=6)

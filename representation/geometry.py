@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.questions.question import Answer
+from analysis.render import Section, Table
 from encoders.vector_geometry import (
     alignment,
     anisotropy,
@@ -16,8 +16,7 @@ from encoders.vector_geometry import (
     uniformity,
 )
 from representation.encoders_studied import Studied
-from representation.question import each
-from representation.tables import table
+from representation.sections import each
 from representation.texts import Text, Texts, gathered
 
 PLACE = 20
@@ -37,7 +36,7 @@ CAPTION = (
 Vectors = NDArray[np.float32]
 
 
-def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Answer:
+def section(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Section:
     """Measure every encoder's own vectors, task type by task type; one forward pass per text."""
     rows: list[dict[str, Any]] = []
     for studied in each(encoders, "geometry", settings):
@@ -48,11 +47,11 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     whole = frame.groupby("encoder", sort=False)[MEASURES].mean().reset_index()
     by_type = frame[["encoder", "type", *OF_A_CLOUD]]
     over = f"Over {texts.over}, alignment over {len(texts.pairs)} pairs. "
-    grids = [
-        table("geometry-encoders", "Geometry of each encoder", f"{over}{CAPTION}", whole, digits=3),
-        table("geometry-types", "Geometry by task type", f"{over}{CAPTION}", by_type, left=2, digits=3),
+    tables = [
+        Table("geometry-encoders", "Geometry of each encoder", f"{over}{CAPTION}", whole),
+        Table("geometry-types", "Geometry by task type", f"{over}{CAPTION}", by_type, left=2),
     ]
-    return Answer("geometry", "Geometry of the vectors", grids, frames={"geometry": frame})
+    return Section("geometry", "Geometry of the vectors", tables, frames={"geometry": frame})
 
 
 def own_vectors(studied: Studied, texts: Texts) -> dict[Text, Vectors]:

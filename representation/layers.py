@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 from analysis.drawings.canvas import canvas
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.style import MOST_DESIGNS
-from analysis.questions.question import Answer
+from analysis.render import Section, Table, in_percent
 from encoders.vector_geometry import Floats, unit
 from evaluation.readings import read_by
 from evaluation.tasks.chosen import TaskSet
 from representation.encoders_studied import Studied, after_their_starts, distinct_backbones
 from representation.figures import heat_panels, look
-from representation.question import each
 from representation.readings import arrays, readings_of, score_readings, type_means
-from representation.tables import figure, table
+from representation.sections import each
 from representation.texts import Arrays, Text, Texts, gathered
 
 PLACE = 10
@@ -32,24 +31,25 @@ POOLINGS = {"mean": "mean of the tokens", "eos": "last token"}  # of a reading, 
 PANEL = 1.75, 1.7  # inches
 
 
-def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Answer:
+def section(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Section:
     """Score every layer by mteb and compare layers over the sample of texts. Two forward passes per text at most."""
     distinct = distinct_backbones(encoders)
     scores = layer_scores(distinct, texts.task_set, settings)
     within, moved = layer_likeness(distinct, texts, settings)
     over, means = f"over {scores['task'].nunique()} tasks of {texts.benchmark}", type_means(scores, BY)
     caption = f"Mean over task types of the score of each layer, read without parameters, {over}."
-    grids = [
-        table("layers-scores", "Score of each layer", caption, _wide(means.mean(axis=1)), left=2),
+    worth = _wide(means.mean(axis=1))
+    tables = [
+        Table("layers-scores", "Score of each layer", caption, worth, in_percent(worth), left=2),
     ]
     frames = {"layers_scores": scores, "layers_likeness": within}
     if len(moved):
         frames["layers_moved"] = moved
         caption = f"Linear CKA of each layer of a run and the same layer of its untrained start, over {texts.over}."
         changed = _wide(moved.groupby(BY, sort=False)["cka"].mean())
-        grids.append(table("layers-moved", "How far training moved each layer", caption, changed, left=2, digits=3))
+        tables.append(Table("layers-moved", "How far training moved each layer", caption, changed, left=2))
     curves, maps = partial(layer_curves, means, over), partial(layer_maps, within, texts.over)
-    return Answer("layers", "Layers", grids, lambda: [curves(), maps()], frames)
+    return Section("layers", "Layers", tables, lambda: [curves(), maps()], frames)
 
 
 def _wide(values: pd.Series) -> pd.DataFrame:
@@ -167,11 +167,11 @@ def layer_curves(means: pd.DataFrame, over: str) -> Drawing:
         axes.set_xlabel("layer" if i == len(POOLINGS) - 1 else "")
     panels_of.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside right center")
     caption = f"Score of every layer on each task type, the last one after the final norm, mean over seeds, {over}."
-    return figure("layers_curves", "Layer curves", caption, panels_of)
+    return Drawing("layers_curves", "Layer curves", caption, panels_of)
 
 
 def layer_maps(within: pd.DataFrame, over: str) -> Drawing:
     """Draw linear CKA of every two layers, a panel for each decoder and reading; within: of `layer_likeness`."""
     named = within.assign(encoder=within["decoder"] + ", " + within["pooling"])
     drawn = heat_panels(named, ("layer", "other", "cka"), ("layer", "layer"), "linear CKA")
-    return figure("layers_likeness", "Similarity of layers", f"Linear CKA of every two layers, over {over}.", drawn)
+    return Drawing("layers_likeness", "Similarity of layers", f"Linear CKA of every two layers, over {over}.", drawn)

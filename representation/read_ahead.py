@@ -13,7 +13,7 @@ from torch.nn import functional as F
 from analysis.drawings.canvas import canvas
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.style import BLACK, MOST_DESIGNS
-from analysis.questions.question import Answer
+from analysis.render import Section, Table
 from analysis.statistics.arrays import Floats
 from analysis.statistics.intervals import student_interval
 from cli.compose import CONF
@@ -26,9 +26,8 @@ from encoders.tokens import Batch
 from poolers.shared.base import INSTRUCTION, weighted_mean
 from representation.encoders_studied import Studied, by_design, distinct_backbones
 from representation.figures import look
-from representation.question import each
 from representation.read_ahead_texts import Quadruple, batches, quadruples, trios
-from representation.tables import figure, table
+from representation.sections import each
 from representation.texts import Texts
 
 PLACE = 30
@@ -42,7 +41,7 @@ MADE_OF = (
 )
 
 
-def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Answer | None:
+def section(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Section | None:
     """Return cos(q, s+) - cos(q, s-) of the pooled states of A, by layer, for every backbone.
 
     Its texts are not the sample's: those of the benchmark have no two that begin alike. A causal layer cannot read
@@ -60,8 +59,8 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     last = pd.DataFrame({"encoder": name, **layers.iloc[-1].to_dict()} for name, layers in designs.items())
     over = f"over {len(triples)} triples of held-out docstrings, with Student's {LEVEL:.0%} interval"
     caption = f"cos(q, s+) - cos(q, s-) of the last layer {over}; share: q nearer s+. {MADE_OF}"
-    grid = table(NAME, "Reading ahead: last layer", caption, last.astype({"count": int, "layer": int}), digits=4)
-    return Answer(NAME, "Reading ahead", [grid], lambda: [_drawing(designs, over)], {NAME: pd.concat(frames)})
+    shown = Table(NAME, "Reading ahead: last layer", caption, last.astype({"count": int, "layer": int}), digits=4)
+    return Section(NAME, "Reading ahead", [shown], lambda: [_drawing(designs, over)], {NAME: pd.concat(frames)})
 
 
 def held_out(settings: dict[str, Any]) -> list[Quadruple]:
@@ -83,7 +82,7 @@ def measured(encoder: TextEncoder, triples: Sequence[Quadruple]) -> Floats:
     if len(fitting) < 2:
         raise UserError(
             f"max_length={encoder.max_length} leaves room for {len(fitting)} of {len(triples)} texts of read_ahead. "
-            "Leave the question out: questions=[...]."
+            "Leave the table out: tables=[...]."
         )
     model = encoder.encoder.eval()
     values = np.empty((model.pooler.num_layers, len(fitting)))
@@ -138,4 +137,4 @@ def _drawing(designs: dict[str, pd.DataFrame], over: str) -> Drawing:
     axes.grid(axis="y")
     drawn.legend(loc="outside right center")
     caption = f"cos(q, s+) - cos(q, s-) layer by layer, {over}. Above zero a token's state knows what comes after it."
-    return figure(NAME, "Reading ahead by layer", caption, drawn)
+    return Drawing(NAME, "Reading ahead by layer", caption, drawn)

@@ -18,7 +18,7 @@ from evaluation.scoring import Options, score
 from evaluation.tasks.chosen import TaskSet
 from poolers.shared.registry import build_pooler
 from representation.encoders_studied import Studied
-from representation.question import each
+from representation.sections import each
 from representation.texts import Arrays, gathered
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.questions.question import Answer
+from analysis.formats import Unit
+from analysis.render import Format, Section, Table
 from analysis.statistics.arrays import Bools, Floats
 from analysis.statistics.intervals import student_interval
 from cli.errors import UserError
@@ -18,8 +19,7 @@ from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch, Tokens
 from poolers.shared.base import TEXT
 from representation.encoders_studied import Studied, by_design, distinct_backbones
-from representation.question import each
-from representation.tables import table
+from representation.sections import each
 from representation.texts import Arrays, Texts
 from representation.word_labels import LabelledText, code_examples, drawn, read_conll
 
@@ -30,7 +30,7 @@ OWN, BEFORE = "own", "before"
 STEPS = 2000  # of the probe's solver, at most
 
 
-def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Answer | None:
+def section(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Section | None:
     """Return the accuracy of a probe on the words of held-out texts, for each backbone and both states of a word.
 
     Its texts are not the sample's, since words need labels. Raises `UserError` for a file that is none of columns, and
@@ -48,7 +48,7 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
     rows = [(*key, np.nanmean(values), np.isfinite(values).sum()) for key, values in right.items()]
     frame = pd.DataFrame(rows, columns=["encoder", "seed", "states", "accuracy", "words"])
     baselines = {"most frequent label": words.majority, "that of the word's form": words.of_forms}
-    scores = [f"{name} {values[words.tested].mean():.3f}" for name, values in baselines.items()]
+    scores = [f"{name} {Unit().score(values[words.tested].mean())}" for name, values in baselines.items()]
     source = keys["conll"] or f"examples of {', '.join(packages)}, labelled by Python's own grammar"
     caption = (
         f"Accuracy on the words of {words.half} held-out texts of a logistic regression trained on {words.half} others "
@@ -57,8 +57,9 @@ def answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> A
         f"Student's 95 % interval over texts. For comparison: {'; '.join(scores)}."
     )
     pairs = _accuracies(backbones, words, right)
-    grid = table(NAME, "Labels of words by a linear probe", caption, pairs, left=3, digits=3, signs=pairs.columns[4:])
-    return Answer(NAME, "Labels of words", [grid], frames={NAME: frame})
+    formats: dict[str, Format] = {"accuracy": Unit().score, **dict.fromkeys(pairs.columns[4:], Unit().signed)}
+    shown = Table(NAME, "Labels of words by a linear probe", caption, pairs, formats, left=3)
+    return Section(NAME, "Labels of words", [shown], frames={NAME: frame})
 
 
 def _accuracies(
@@ -115,7 +116,7 @@ def _members(encoder: TextEncoder, row: Tokens, text: LabelledText) -> NDArray[n
     )
     places = np.flatnonzero(np.array(row.roles) == TEXT)
     if [row.ids[k] for k in places] != plain["input_ids"][: len(places)]:
-        raise UserError("word_level reads texts as they stand. Leave it out for this template: questions=[...].")
+        raise UserError("word_level reads texts as they stand. Leave it out for this template: tables=[...].")
     weights = np.zeros((len(text.words), len(row)), dtype=np.float32)
     offsets = np.array(plain["offset_mapping"])
     for word, (start, end) in enumerate(text.words):

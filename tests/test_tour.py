@@ -38,13 +38,13 @@ TOUR = {
         f"train.py objective=simcse stages=mntp {TEXT}",
         f"train.py design=llm2vec study=tour {PAIRS}",
         f"evaluate.py run='runs/tour+*/mean-bi/seed0' untrained=also {SCORED}",
-        "-m representation run='runs/tour+*/mean-bi/seed0' questions=[causal_against_bi,read_ahead] tasks_dir=tasks "
+        "-m representation run='runs/tour+*/mean-bi/seed0' tables=[causal_against_bi,read_ahead] tasks_dir=tasks "
         "read_ahead.triples=8 out=why",
     ],
     "MoEE": [
         f"train.py -m design=moee,moee_routing,moee_head model=tiny_moe study=tour {PAIRS}",
         f"evaluate.py run=null model=tiny_moe readings=[mean,moee:hidden,moee:routing,moee:sum@0.5] {SCORED}",
-        "-m representation run=null model=tiny_moe tasks_dir=tasks questions=[moee_readings,prompts] out=moee",
+        "-m representation run=null model=tiny_moe tasks_dir=tasks tables=[moee_readings,prompts] out=moee",
     ],
     "self-specialised experts": [
         "-m training.specialise data=jsonl data.path=pairs.jsonl data.validation=4 out=new.jsonl pairs=4 attempts=2 "

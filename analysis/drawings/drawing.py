@@ -16,14 +16,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Drawing:
-    """`name` is the file's name; `title` a heading; `caption` what the figure shows; `alt` its content in words, for a
-    reader who cannot see it; `of` the answer that drew it."""
+    """`name` is the file's name; `title` a heading; `caption` what the figure shows."""
 
     name: str
     title: str
     caption: str
-    alt: str
     figure: "Figure"
+    alt: str = ""
     of: str = ""
 
 
@@ -52,7 +51,7 @@ def figure_bytes(drawing: Drawing, kind: str) -> bytes:
 
 def figure_words(drawing: Drawing) -> dict[str, Any]:
     """Return what a web page shows of a figure: its words, its svg in base64, its size in pixels."""
-    words = {key: getattr(drawing, key) for key in ("name", "title", "caption", "alt")}
+    words = {key: getattr(drawing, key) for key in ("name", "title", "caption")}
     width, height = (round(inches * PIXELS) for inches in drawing.figure.get_size_inches())
     return words | {"svg": b64encode(figure_bytes(drawing, "svg")).decode(), "width": width, "height": height}
 

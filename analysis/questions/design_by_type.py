@@ -176,4 +176,4 @@ def _figure(shown: pd.DataFrame, reference: str, types: Types, settings: Setting
         f" and, where {FEWEST_SEEDS} are known, seeds, uncorrected; each panel has its own scale;"
         f" {marks if claims(shown) else 'no claim about designs'}. {sentence}"
     ).strip()
-    return Drawing("design_by_type", "Designs by type of task", caption, alt, figure)
+    return Drawing("design_by_type", "Designs by type of task", caption, figure, alt)

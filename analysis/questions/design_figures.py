@@ -48,7 +48,7 @@ def task_dots(material: Material) -> Drawing:
         "Score of each design on each task (mean over seeds), and its distance from the mean of the designs drawn;"
         " tasks by type, within it from high to low."
     )
-    return Drawing("tasks", "Scores by task", " ".join(filter(None, [caption, sentence, cut])), alt, figure)
+    return Drawing("tasks", "Scores by task", " ".join(filter(None, [caption, sentence, cut])), figure, alt)
 
 
 def _dots(axes: Any, values: pd.DataFrame, names: dict[str, str]) -> None:

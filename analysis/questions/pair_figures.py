@@ -59,7 +59,7 @@ def forest(material: Material) -> Drawing:
         f" Intervals are uncorrected. {sentence}"
     ).strip()
     alt = f"Differences of {len(rows)} designs from {one}, {int(rows['told'].sum())} told of the designs."
-    return Drawing(LEADING, "Differences with intervals", caption, alt, figure)
+    return Drawing(LEADING, "Differences with intervals", caption, figure, alt)
 
 
 def _minus(rows: pd.DataFrame, one: str) -> pd.DataFrame:
@@ -142,7 +142,7 @@ def heat_map(material: Material) -> Drawing | None:
     ).strip()
     told, total = int((marks == "*").sum()) // 2, math.comb(len(designs), 2)
     alt = f"{told} of {total} pairs are told of the designs. By mean, from high to low: {', '.join(designs[:10])}."
-    return Drawing("heat_map", "Pairwise differences", caption, alt, figure)
+    return Drawing("heat_map", "Pairwise differences", caption, figure, alt)
 
 
 def _cells(material: Material, designs: list[str]) -> tuple[Any, Any]:

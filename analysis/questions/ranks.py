@@ -138,4 +138,4 @@ def critical_difference(material: Material) -> list[Drawing]:
         f" {fraction(settings.alpha)}, whose ranks differ by less than {cd:.2f}. {sentence}"
     ).strip()
     best = ", ".join(f"{name} {rank:.2f}" for name, rank in ranks.sort_values().head(10).items())
-    return [Drawing("critical_difference", "Critical-difference diagram", caption, f"Mean ranks: {best}.", figure)]
+    return [Drawing("critical_difference", "Critical-difference diagram", caption, figure, f"Mean ranks: {best}.")]

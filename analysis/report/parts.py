@@ -3,11 +3,13 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from markupsafe import Markup
+
 from analysis.analyse import Result
 from analysis.control.audit import facts, verdict
 from analysis.control.rule import Control
 from analysis.drawings.drawing import Drawing, figure_words
-from analysis.grids.grid import Cell, Grid
+from analysis.grids.grid import Grid
 from analysis.grids.html import HtmlGrid, html_grid
 from analysis.names import listed
 from analysis.questions.question import Answer
@@ -16,7 +18,7 @@ from cli.errors import reading
 from records.files import read_object
 
 FOREIGN = "No manifests: foreign scores. Nothing shows that the designs differ in the factors alone."
-ANSWERS = "answers.json"
+SECTIONS = "sections.json"
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Part:
     figures: list[dict[str, Any]] = field(default_factory=list)
     name: str = ""
     over: str = ""
+    tables: list[tuple[str, Markup]] = field(default_factory=list)
 
 
 def answer_parts(answers: list[Answer], drawings: list[Drawing]) -> list[Part]:
@@ -64,30 +67,28 @@ def manifest_audit(result: Result) -> list[Part]:
 
 
 def representation_parts(settings: Settings) -> list[Part]:
-    """Return the answers in the folder, if any. Raises UserError for what that command has not written."""
+    """Return the sections in the folder, if any. Raises UserError for what that command has not written."""
     if settings.representation is None:
         return []
-    path, worded = settings.representation / ANSWERS, settings.rename or settings.numbers.percent
-    sentence = " Names and numbers are as python -m representation wrote them: its designs, scores 0-1." * bool(worded)
+    path, worded = settings.representation / SECTIONS, settings.rename
+    sentence = " Names are as python -m representation wrote them." * bool(worded)
     with reading(path, "Run python -m representation again."):
-        return [_part(answer, sentence) for answer in read_object(path)["answers"]]
+        return [_part(section, sentence) for section in read_object(path)["sections"]]
 
 
-def _part(answer: dict[str, Any], sentence: str) -> Part:
-    grids = [html_grid(_grid(grid)) for grid in answer["grids"]]
-    figures = [page_figure(figure) for figure in answer["figures"]]
+def _part(section: dict[str, Any], sentence: str) -> Part:
     return Part(
-        answer["title"], grids, answer["notes"], figures, f"representation-{answer['name']}", answer["over"] + sentence
+        section["title"],
+        notes=section["notes"],
+        figures=[page_figure(figure) for figure in section["figures"]],
+        name=f"representation-{section['name']}",
+        over=section["over"] + sentence,
+        tables=[(table["title"], Markup(table["html"])) for table in section["tables"]],
     )
-
-
-def _grid(stored: dict[str, Any]) -> Grid:
-    rows = [[Cell(**{**cell, "below": tuple(cell["below"])}) for cell in row] for row in stored["rows"]]
-    return Grid(**{**stored, "rows": rows, "footnotes": tuple(stored["footnotes"])})
 
 
 def page_figure(words: dict[str, Any]) -> dict[str, Any]:
     """Return `figure_words` as the page shows them: the SVG within it is sharp, and its ids clash with no other's."""
-    shown = {key: words[key] for key in ("name", "title", "caption", "alt", "width", "height")}
+    shown = {key: words[key] for key in ("name", "title", "caption", "width", "height")}
     source = f"data:image/svg+xml;base64,{words['svg']}"
     return shown | {"source": source}

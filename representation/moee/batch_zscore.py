@@ -13,15 +13,15 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
-from analysis.questions.question import Answer
+from analysis.formats import Unit
+from analysis.render import Section, Table
 from cli.limits import Limit, real
 from poolers.shared.standardise import Standardise
 from representation.encoders_studied import Studied
 from representation.moee.mixtures import HS_AND_RW, mixtures
 from representation.moee.pair_tasks import SCORE, PairTask, pair_tasks, size
-from representation.question import each
 from representation.readings import encode, readings_of
-from representation.tables import table
+from representation.sections import each
 from representation.texts import Arrays, Texts
 
 Config = dict[str, Any]
@@ -39,8 +39,8 @@ WHOLE = 10**9
 ENDS = {0: "none", WHOLE: "all texts"}  # sizes of a batch in words
 
 
-def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | None:
-    """Return the answer; None where no encoder is a mixture of experts, or no task is of pairs."""
+def section(encoders: list[Studied], texts: Texts, settings: Config) -> Section | None:
+    """Return the section; None where no encoder is a mixture of experts, or no task is of pairs."""
     keys = settings[NAME]
     experts = mixtures(encoders)
     tasks = pair_tasks(texts.task_set.data.values(), keys["pairs"], settings["texts_seed"])
@@ -62,8 +62,9 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
         "largest difference of an entry and the mean cosine. A batch of one text leaves zeros, which cannot be scored."
     )
     shown = frame.assign(batch=[ENDS.get(batch, f"{batch} texts") for batch in frame["batch"]])
-    grid = table("batch-zscore", "Standardised by batch", caption, shown, left=3)
-    return Answer(NAME, "The published z-score by batch", [grid], frames={NAME: frame})
+    formats = dict.fromkeys(("mean", "spread", "low", "high"), Unit().score)
+    table = Table("batch-zscore", "Standardised by batch", caption, shown, formats, left=3)
+    return Section(NAME, "The published z-score by batch", [table], frames={NAME: frame})
 
 
 def raw_parts(studied: Studied, task: PairTask) -> Arrays:

@@ -11,17 +11,15 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
-from analysis.grids.grid import Grid
-from analysis.questions.question import Answer
+from analysis.render import Section, Table
 from analysis.statistics.arrays import Floats
 from cli.limits import Limit, real
 from representation.encoders_studied import Studied
 from representation.moee.clusters import Labels, agreement, deviation, partition, shares, topics
 from representation.moee.mixtures import HS_AND_RW, mixtures
 from representation.moee.pair_tasks import PairTask, pair_tasks, size
-from representation.question import each
 from representation.readings import arrays, encode, readings_of
-from representation.tables import table
+from representation.sections import each
 from representation.texts import Arrays, Texts, gathered
 
 Config = dict[str, Any]
@@ -42,8 +40,8 @@ TOPICS = (
 MEASURES = ("rand", "mutual", "nmi", "jaccard", "matched_jaccard", "exact")
 
 
-def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | None:
-    """Return the answer; None where no encoder is a mixture of experts."""
+def section(encoders: list[Studied], texts: Texts, settings: Config) -> Section | None:
+    """Return the section; None where no encoder is a mixture of experts."""
     keys, experts = settings[NAME], mixtures(encoders)
     if not experts:
         return None
@@ -53,14 +51,14 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
         for name, of_encoder in _measured(studied, texts, tasks, keys).items():
             rows[name] += [{"encoder": studied.label, **row} for row in of_encoder]
     frames = {f"{NAME}_{name}": pd.DataFrame(of) for name, of in rows.items() if of}
-    grids = [
-        _cluster_grid(frames[f"{NAME}_clusters"], texts.over),
-        table(f"{NAME}-topics", "Topics of the clusters", TOPICS, frames[f"{NAME}_topics"], left=4),
+    tables = [
+        _cluster_table(frames[f"{NAME}_clusters"], texts.over),
+        Table(f"{NAME}-topics", "Topics of the clusters", TOPICS, frames[f"{NAME}_topics"], left=4),
     ]
     if tasks:
         over = f"{size(tasks)} of {texts.benchmark}"
-        grids.append(_pair_grid(frames[f"{NAME}_pairs"], frames[f"{NAME}_failures"], keys["threshold"], over))
-    return Answer(NAME, "Complementarity of HS and RW", grids, frames=frames)
+        tables.append(_pair_table(frames[f"{NAME}_pairs"], frames[f"{NAME}_failures"], keys["threshold"], over))
+    return Section(NAME, "Complementarity of HS and RW", tables, frames=frames)
 
 
 def _measured(studied: Studied, texts: Texts, tasks: list[PairTask], keys: Config) -> dict[str, list[Config]]:
@@ -108,16 +106,16 @@ def failures(task: PairTask, similarity: dict[str, Floats]) -> list[Config]:
     return [{"task": task.name, "threshold": float(t), **shares(off["HS"], off["RW"], float(t))} for t in THRESHOLDS]
 
 
-def _cluster_grid(frame: pd.DataFrame, over: str) -> Grid:
+def _cluster_table(frame: pd.DataFrame, over: str) -> Table:
     caption = (
         f"Agreement of k-means clusters on vectors of unit length, mean over starts; {over}, each once. jaccard: pairs "
         "of texts together in both over those together in either; matched_jaccard, exact: after matching clusters one "
         "to one."
     )
-    return table(f"{NAME}-clusters", "Clusters of HS and of RW", caption, frame, left=3, digits=3)
+    return Table(f"{NAME}-clusters", "Clusters of HS and of RW", caption, frame, left=3)
 
 
-def _pair_grid(pairs: pd.DataFrame, failed: pd.DataFrame, threshold: float, over: str) -> Grid:
+def _pair_table(pairs: pd.DataFrame, failed: pd.DataFrame, threshold: float, over: str) -> Table:
     nearest = THRESHOLDS[abs(THRESHOLDS - threshold).argmin()]
     chosen = failed[failed["threshold"] == nearest].rename(columns={"pairs": "failed"}).drop(columns="threshold")
     both = pairs.merge(chosen, on=["encoder", "task"])
@@ -127,6 +125,4 @@ def _pair_grid(pairs: pd.DataFrame, failed: pd.DataFrame, threshold: float, over
         "fail; independent: what one alone would be if failures had nothing to do with one another."
     )
     columns = {"one_alone": "HS alone", "other_alone": "RW alone"}
-    return table(
-        f"{NAME}-pairs", "Pairs: similarities and failures", caption, both.rename(columns=columns), left=2, digits=3
-    )
+    return Table(f"{NAME}-pairs", "Pairs: similarities and failures", caption, both.rename(columns=columns), left=2)

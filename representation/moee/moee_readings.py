@@ -1,7 +1,7 @@
 """MoEE's main table and its ablation of tokens and layers, scored by mteb: readings x template x attention.
 
 Li and Zhou, arXiv 2410.10814, tables 3 to 5. All readings of a template and attention come from one forward pass, as of
-evaluate.py readings=[...]. Scores lie in mteb's layout below the answer's folder, for `python -m analysis`.
+evaluate.py readings=[...]. Scores lie in mteb's layout below the section's folder, for `python -m analysis`.
 """
 
 from collections.abc import Mapping
@@ -12,8 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.grids.grid import Grid
-from analysis.questions.question import Answer
+from analysis.render import Section, Table, in_percent
 from cli.compose import composed, plain
 from cli.limits import real
 from evaluation.candidates import Candidate
@@ -23,7 +22,6 @@ from evaluation.tasks.task_data import TYPES
 from representation.encoders_studied import Studied
 from representation.moee.mixtures import HS_AND_RW, mixtures
 from representation.readings import score_readings, type_means
-from representation.tables import table
 from representation.texts import Texts
 
 Config = dict[str, Any]
@@ -44,8 +42,8 @@ ABLATION = {  # of the paper's table 5, and the concatenation of layers, which k
 }
 
 
-def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | None:
-    """Return the answer; None where no encoder is a mixture of experts."""
+def section(encoders: list[Studied], texts: Texts, settings: Config) -> Section | None:
+    """Return the section; None where no encoder is a mixture of experts."""
     keys = settings["moee_readings"]
     experts = mixtures(encoders)
     if not experts:
@@ -59,12 +57,12 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
     }
     frame = scores(cells, words, texts.task_set, settings)
     over = f"{frame['task'].nunique()} tasks of {texts.benchmark}; alpha = {alpha:g}"
-    grids = [
-        _grid("moee-main", "Readings, templates and attention", means_of(frame, main_readings(alpha)), over),
-        _grid("moee-ablation", "Tokens and layers", means_of(frame, ABLATION), over),
+    tables = [
+        _table("moee-main", "Readings, templates and attention", means_of(frame, main_readings(alpha)), over),
+        _table("moee-ablation", "Tokens and layers", means_of(frame, ABLATION), over),
     ]
     notes = ["Differences with tests: python -m analysis scores=<out>/moee_scores factors=[pooler,attn,template]."]
-    return Answer("moee_readings", "MoEE's readings", grids, frames={"moee_readings": frame}, notes=notes)
+    return Section("moee_readings", "MoEE's readings", tables, frames={"moee_readings": frame}, notes=notes)
 
 
 def main_readings(alpha: float) -> dict[str, str]:
@@ -119,9 +117,9 @@ def means_of(frame: pd.DataFrame, readings: Mapping[str, str]) -> pd.DataFrame:
     return blocks.merge(means, on=[*BLOCK, "reading"]).drop(columns="reading").rename(columns={"": "reading"})
 
 
-def _grid(name: str, title: str, means: pd.DataFrame, over: str) -> Grid:
+def _table(name: str, title: str, means: pd.DataFrame, over: str) -> Table:
     caption = (
         f"Mean main score of mteb by task type; {over}. HS: hidden state after the last layer; RW: routing weights in "
         "all layers; sum: cos(HS) + alpha cos(RW) as one vector."
     )
-    return table(name, title, caption, means, left=4)
+    return Table(name, title, caption, means, in_percent(means), left=4)

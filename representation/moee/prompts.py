@@ -13,7 +13,8 @@ import pandas as pd
 from scipy.stats import rankdata
 
 from analysis.drawings.drawing import Drawing
-from analysis.questions.question import Answer
+from analysis.formats import Unit
+from analysis.render import Section, Table, in_percent
 from analysis.statistics.arrays import Floats
 from cli.errors import UserError
 from cli.limits import Limit, real
@@ -24,9 +25,8 @@ from representation.encoders_studied import Studied
 from representation.figures import heat_panels
 from representation.moee.mixtures import HS_AND_RW, mixtures
 from representation.moee.pair_tasks import SCORE, PairTask, pair_tasks, size
-from representation.question import each
 from representation.readings import encode, readings_of
-from representation.tables import figure, table
+from representation.sections import each
 from representation.texts import Texts
 
 Config = dict[str, Any]
@@ -40,8 +40,8 @@ STATISTICS = {
 }
 
 
-def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | None:
-    """Return the answer; None where no encoder is a mixture of experts, or no task is of pairs."""
+def section(encoders: list[Studied], texts: Texts, settings: Config) -> Section | None:
+    """Return the section; None where no encoder is a mixture of experts, or no task is of pairs."""
     keys = settings["prompts"]
     templates = prompt_templates(keys["wordings"])
     tasks = pair_tasks(texts.task_set.data.values(), keys["pairs"], settings["texts_seed"])
@@ -60,15 +60,17 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
     wide = stable.pivot(index=["encoder", "reading"], columns="statistic", values="value").reset_index()
     wide = wide[["encoder", "reading", *STATISTICS]].rename(columns=STATISTICS)
     steadiness = f"Over the prompts, {over}. HS-RW: correlation of similarities by HS with those by RW."
-    grids = [
-        table("prompts-stability", "Stability over prompts", steadiness, wide, left=2),
-        table("prompts-scores", "Scores by prompt", f"{SCORE}, {over}.", by_prompt.reset_index(), left=2),
+    by_prompt = by_prompt.reset_index()
+    shares = dict.fromkeys(list(STATISTICS.values())[:2], Unit().score)
+    tables = [
+        Table("prompts-stability", "Stability over prompts", steadiness, wide, shares, left=2),
+        Table("prompts-scores", "Scores by prompt", f"{SCORE}, {over}.", by_prompt, in_percent(by_prompt), left=2),
     ]
     wordings = "; ".join(f"{name}: {t.query.bare}" for name, t in templates.items())
-    return Answer(
+    return Section(
         "prompts",
         "Prompts: how steady are HS and RW?",
-        grids,
+        tables,
         lambda: [_maps(maps, over)],
         {"prompts_scores": frame, "prompts_stability": stable},
         [f"Prompts: {wordings}", "Every prompt leaves a text as many tokens as it has without a prompt."],
@@ -170,4 +172,4 @@ def _maps(maps: pd.DataFrame, over: str) -> Drawing:
     """Draw the correlations between all prompts of HS and RW, a panel per encoder, as MoEE's figure 4."""
     drawn = heat_panels(maps, ("one", "other", "rho"), ("", ""), "Spearman correlation")
     caption = f"Spearman correlation of the pairs' similarities under two prompts, HS and RW, {over}."
-    return figure("prompts_agreement", "Agreement between prompts", caption, drawn)
+    return Drawing("prompts_agreement", "Agreement between prompts", caption, drawn)

@@ -9,14 +9,12 @@ from typing import Any
 import pandas as pd
 
 from analysis.drawings.drawing import Drawing
-from analysis.grids.grid import Grid
-from analysis.questions.question import Answer
+from analysis.render import Section, Table
 from representation.encoders_studied import Studied
 from representation.figures import heat_panels
 from representation.moee.mixtures import mixtures, routes_experts
 from representation.moee.token_routes import ALL, measured, routed_experts, routes, shares, sublayers
-from representation.question import each
-from representation.tables import figure, table
+from representation.sections import each
 from representation.texts import Texts
 
 Config = dict[str, Any]
@@ -25,8 +23,8 @@ NAME = "routing"
 OF = {"type": "task type", "class": "class of token"}
 
 
-def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | None:
-    """Return the answer; None where no encoder is a run of adapter=mixse whose router has a choice."""
+def section(encoders: list[Studied], texts: Texts, settings: Config) -> Section | None:
+    """Return the section; None where no encoder is a run of adapter=mixse whose router has a choice."""
     runs = [studied for studied in mixtures(encoders) if routes_experts(studied)]
     if not runs:
         return None
@@ -39,12 +37,12 @@ def answer(encoders: list[Studied], texts: Texts, settings: Config) -> Answer | 
         rows["shares"] += [about | row for row in shares(routing, kinds, names, experts)]
     frames = {f"{NAME}_{name}": pd.DataFrame(of) for name, of in rows.items()}
     of_sublayers, of_shares = frames.values()
-    grids = _grids(of_sublayers, of_shares, texts.over)
+    tables = _tables(of_sublayers, of_shares, texts.over)
     draw = partial(_drawings, of_shares, texts.over)
-    return Answer(NAME, "Routes of the experts", grids, draw, frames)
+    return Section(NAME, "Routes of the experts", tables, draw, frames)
 
 
-def _grids(sublayers: pd.DataFrame, by_group: pd.DataFrame, over: str) -> list[Grid]:
+def _tables(sublayers: pd.DataFrame, by_group: pd.DataFrame, over: str) -> list[Table]:
     routers = (
         f"Routers of adapter=mixse; {over}. entropy: of a token's routing weights (softmax over the routed experts, "
         "before top-k) over that of even ones, mean over the texts' own tokens. largest: share of these tokens with "
@@ -56,8 +54,8 @@ def _grids(sublayers: pd.DataFrame, by_group: pd.DataFrame, over: str) -> list[G
     whole = by_group[by_group["sublayer"] == ALL]
     whole = whole.pivot_table(index=["encoder", "of", "group"], columns="expert", values="share", sort=False)
     return [
-        table(f"{NAME}-sublayers", "Routers", routers, sublayers, left=2, digits=3),
-        table(f"{NAME}-shares", "Shares", counted, whole.reset_index(), left=3, digits=3),
+        Table(f"{NAME}-sublayers", "Routers", routers, sublayers, left=2),
+        Table(f"{NAME}-shares", "Shares", counted, whole.reset_index(), left=3),
     ]
 
 
@@ -71,4 +69,4 @@ def _drawing(frame: pd.DataFrame, of: str, over: str) -> Drawing:
     named = part.assign(encoder=part["encoder"] + ", expert " + part["expert"])
     drawn = heat_panels(named, ("sublayer", "group", "share"), ("sublayer", ""), "share of tokens")
     caption = f"Share of the tokens of each {OF[of]} whose largest routing weight the expert has; {over}."
-    return figure(f"{NAME}_{of}", f"Experts by {OF[of]}", caption, drawn)
+    return Drawing(f"{NAME}_{of}", f"Experts by {OF[of]}", caption, drawn)

@@ -11,10 +11,10 @@ from poolers.shared.base import EOS, INSTRUCTION, PAD, TEXT, TokenView
 from poolers.shared.registry import build_pooler
 from representation import encoders_studied
 from representation.attribution import (
-    answer,
     attention_weights,
     attributed,
     layer_attention,
+    section,
 )
 from representation.encoders_studied import read_encoders
 from representation.token_classes import CLASSES, TokenClasses, relative_entropy
@@ -103,14 +103,14 @@ def test_tokens_of_each_text_alone(heads, texts):
 
 
 def test_the_answer_has_heads_over_several_keys_alone(heads, texts, settings):
-    found = answer(list(heads.values()), texts, settings)
-    assert [grid.name for grid in found.grids] == ["attribution_layers", "attribution_tokens"]
-    assert [drawing.name for drawing in found.drawings] == ["attribution_layers", "attribution_tokens"]
+    found = section(list(heads.values()), texts, settings)
+    assert [table.name for table in found.tables] == ["attribution_layers", "attribution_tokens"]
+    assert [drawing.name for drawing in found.draw()] == ["attribution_layers", "attribution_tokens"]
     frame = found.frames["attribution"]
     np.testing.assert_allclose(frame.groupby(["encoder", "type"])["attention"].sum(), 1, atol=1e-5)
     assert len(frame) == len(texts.of_type) * (3 + len(CLASSES))
     (eos,) = read_encoders(plain(composed("representation", ["pooler=eos", "run=null"])))
-    assert answer([eos], texts, settings) is None
+    assert section([eos], texts, settings) is None
 
 
 @torch.no_grad()

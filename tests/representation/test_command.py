@@ -9,22 +9,23 @@ import pytest
 from matplotlib.figure import Figure
 
 from analysis.drawings.drawing import Drawing
-from analysis.grids.grid import Cell, Grid
-from analysis.questions.question import Answer
+from analysis.render import Section, Table
 from cli.compose import composed, plain
 from cli.errors import UserError
 from representation.__main__ import main
 from representation.encoders_studied import Studied, after_their_starts, by_design, distinct_backbones
 from representation.texts import read_texts
-from representation.write import write_answer
+from representation.write import write_section
 
 
 def toy(name="toy"):
     figure = Figure(figsize=(2, 1))
     figure.add_subplot().plot([0, 1], [0, 1])
-    grid = Grid(f"{name}-grid", "What it is.", ["Encoder", "Value"], [[Cell("a|b"), Cell("1")]], title="A table")
-    drawing = Drawing(f"{name}_line", "A line", "One line, over nothing.", "A line rises.", figure)
-    return Answer(name, "A toy", [grid], lambda: [drawing], {f"{name}_values": pd.DataFrame({"x": [0.1]})}, ["A note."])
+    table = Table(f"{name}-table", "A table", "What it is.", pd.DataFrame({"Encoder": ["a|b"], "Value": [1]}))
+    drawing = Drawing(f"{name}_line", "A line", "One line, over nothing.", figure)
+    return Section(
+        name, "A toy", [table], lambda: [drawing], {f"{name}_values": pd.DataFrame({"x": [0.1]})}, ["A note."]
+    )
 
 
 def test_labels_tell_encoders_apart(two_encoders):
@@ -56,12 +57,12 @@ def test_passes_reach_every_text_once_as_encoding_alone_does(texts, two_encoders
 
 
 def test_files_of_an_answer_and_others_stay(tmp_path):
-    write_answer(toy("one"), tmp_path, "two encoders")
-    write_answer(toy("two"), tmp_path, "two encoders")
-    write_answer(toy("one"), tmp_path, "three encoders")
-    held = json.loads((tmp_path / "answers.json").read_text())["answers"]
+    write_section(toy("one"), tmp_path, "two encoders")
+    write_section(toy("two"), tmp_path, "two encoders")
+    write_section(toy("one"), tmp_path, "three encoders")
+    held = json.loads((tmp_path / "sections.json").read_text())["sections"]
     assert [(a["name"], a["over"]) for a in held] == [("two", "two encoders"), ("one", "three encoders")]
-    assert held[0]["grids"][0]["rows"][0][0]["text"] == "a|b"
+    assert "a|b</th>" in held[0]["tables"][0]["html"]
     assert (tmp_path / "one_values.csv").read_text() == "x\n0.1\n"
     assert {p.suffix for p in (tmp_path / "figures").iterdir()} == {".pdf", ".png"}
 
@@ -69,17 +70,17 @@ def test_files_of_an_answer_and_others_stay(tmp_path):
 def test_command_asks_a_question_and_prints(monkeypatch, capsys, representation_words, tmp_path):
     seen = []
 
-    def answer(encoders, texts, settings):
+    def section(encoders, texts, settings):
         seen.extend(s.label for s in encoders)
         return toy()
 
-    monkeypatch.setattr("representation.command.questions", lambda: {"toy": SimpleNamespace(answer=answer)})
-    main([*representation_words, "questions=[toy]", f"out={tmp_path}/a=b"])
+    monkeypatch.setattr("representation.command.sections", lambda: {"toy": SimpleNamespace(section=section)})
+    main([*representation_words, "tables=[toy]", f"out={tmp_path}/a=b"])
     said = capsys.readouterr()
     assert seen == ["multilayer-bi untrained"]
     assert "# A toy" in said.out
     assert "12 texts of each of 3 task types of benchmark docs_smoke (networkx)" in said.err
-    assert (tmp_path / "a=b" / "answers.json").is_file()
+    assert (tmp_path / "a=b" / "sections.json").is_file()
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,7 @@ def test_command_asks_a_question_and_prints(monkeypatch, capsys, representation_
     [
         (["run=nowhere"], "No run folder matches nowhere"),
         (["texts=3"], "texts=3 must be a whole number, at least 8"),
-        (["questions=[layerz]"], "There is no question 'layerz'"),
+        (["tables=[layerz]"], "There is no table 'layerz'"),
         (["tasks=[SciFact]"], "Texts are read from"),
     ],
 )

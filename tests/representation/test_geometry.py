@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from encoders.vector_geometry import alignment, anisotropy
-from representation.geometry import answer, own_vectors
+from representation.geometry import own_vectors, section
 
 
 def test_vectors_are_those_that_are_scored(two_encoders, texts):
@@ -16,7 +16,7 @@ def test_vectors_are_those_that_are_scored(two_encoders, texts):
 
 
 def test_each_number_is_of_its_own_encoder_and_type(two_encoders, texts, settings):
-    table = answer(two_encoders, texts, settings).frames["geometry"].set_index(["encoder", "type"])
+    table = section(two_encoders, texts, settings).frames["geometry"].set_index(["encoder", "type"])
     assert len(table) == 2 * 3
     for studied in two_encoders:
         found = own_vectors(studied, texts)

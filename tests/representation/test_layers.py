@@ -6,12 +6,12 @@ import pytest
 from evaluation.candidates import Candidate
 from representation.encoders_studied import Studied, distinct_backbones, read_encoders
 from representation.layers import (
-    answer,
     layer_likeness,
     layer_scores,
     layer_vectors,
     linear_cka,
     mean_cosine,
+    section,
 )
 
 N = 23
@@ -76,10 +76,10 @@ def test_likeness_is_of_the_sample_and_of_the_runs_own_start(two_encoders, texts
 
 
 def test_the_answer(two_encoders, texts, settings):
-    found = answer(two_encoders, texts, settings)
-    assert [d.name for d in found.drawings] == ["layers_curves", "layers_likeness"]
-    assert [len(grid.rows) for grid in found.grids] == [2 * 2]
-    assert len([axes for axes in found.drawings[0].figure.axes if axes.lines]) == 2 * 3
+    found = section(two_encoders, texts, settings)
+    assert [d.name for d in found.draw()] == ["layers_curves", "layers_likeness"]
+    assert [len(table.frame) for table in found.tables] == [2 * 2]
+    assert len([axes for axes in found.draw()[0].figure.axes if axes.lines]) == 2 * 3
 
 
 @pytest.fixture

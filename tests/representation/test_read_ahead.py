@@ -111,12 +111,12 @@ def test_triples_are_averaged_over_seeds_before_the_interval():
 
 def test_the_answer_has_a_line_for_each_backbone(two_encoders, texts, settings, monkeypatch):
     monkeypatch.setattr(read_ahead, "held_out", lambda _: MADE)
-    answer = read_ahead.answer(two_encoders, texts, {**settings, "read_ahead": {"triples": 3}})
-    assert [row[0].text for row in answer.grids[0].rows] == ["untrained, causal", "untrained, bi"]
+    answer = read_ahead.section(two_encoders, texts, {**settings, "read_ahead": {"triples": 3}})
+    assert list(answer.tables[0].frame["encoder"]) == ["untrained, causal", "untrained, bi"]
     frame = answer.frames["read_ahead"]
     assert list(frame["layer"]) == [1, 2, 3] * 2
     assert (frame.loc[frame["encoder"] == "untrained, causal", ["mean", "low", "high"]] == 0).all(axis=None)
-    assert len(answer.drawings[0].figure.axes[0].lines) == 2 + 1
+    assert len(answer.draw()[0].figure.axes[0].lines) == 2 + 1
 
 
 TOPICS = {

@@ -129,12 +129,12 @@ def test_the_answer_over_a_file(two_encoders, settings, tmp_path):
     after_mntp = replace(bi, candidate=replace(bi.candidate, manifest={**bi.candidate.manifest, "lineage": [
         {"objective": "mntp", "adapter_sha256": "0"}]}))  # fmt: skip
     assert [by_rule(causal), by_rule(bi), by_rule(after_mntp)] == [OWN, OWN, BEFORE]
-    answer = word_level.answer(two_encoders, None, {**settings, "word_level": own})
+    answer = word_level.section(two_encoders, None, {**settings, "word_level": own})
     accuracy = answer.frames["word_level"].set_index(["encoder", "states"])["accuracy"]
     assert accuracy["untrained, causal", OWN] > 0.9  # the form is the label
     assert accuracy["untrained, causal", BEFORE] < 0.7
-    first, second = answer.grids[0].rows[:2]
-    assert [first[k].text for k in (1, 2, 4)] == [OWN, "by rule", "+.000"]
+    first, second = answer.tables[0].frame.head(2).to_dict("records")
+    assert [first[name] for name in ("states", "of LLM2Vec", "difference")] == [OWN, "by rule", 0]
     apart = accuracy["untrained, causal", BEFORE] - accuracy["untrained, causal", OWN]
-    assert float(second[4].text) == pytest.approx(apart, abs=0.001)  # as many words in each text
-    assert float(second[5].text) < apart < float(second[6].text) < 0
+    assert second["difference"] == pytest.approx(apart, abs=0.001)  # as many words in each text
+    assert second["low"] < apart < second["high"] < 0

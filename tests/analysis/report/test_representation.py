@@ -8,13 +8,12 @@ from matplotlib.figure import Figure
 
 from analysis.cli import read_arguments
 from analysis.drawings.drawing import Drawing
-from analysis.grids.grid import Cell, Grid
-from analysis.questions.question import Answer
+from analysis.render import Section, Table
 from analysis.report.page import report_page
 from analysis.report.parts import representation_parts
 from analysis.settings import Settings
 from cli.errors import UserError
-from representation.write import write_answer
+from representation.write import write_section
 
 NASTY = '<script>alert("x")</script>'
 
@@ -23,12 +22,12 @@ NASTY = '<script>alert("x")</script>'
 def folder(tmp_path):
     figure = Figure(figsize=(2, 1))
     figure.add_subplot().plot([0, 1], [0, 1])
-    rows = [[Cell(NASTY), Cell(".5", "best", "*", "a", ("-.1 to +.9",))]]
-    grid = Grid("layers-toy", "What it is.", ["Encoder", "Value"], rows, 1, "", ("a: a footnote",), "A toy table")
-    drawing = Drawing("layers_line", "A line", f"Over {NASTY}.", "It rises.", figure)
+    frame = pd.DataFrame({"Encoder": [NASTY], "Value": [-0.1]})
+    table = Table("layers-toy", "A toy table", "What it is.", frame, footnotes=("a: a footnote",))
+    drawing = Drawing("layers_line", "A line", f"Over {NASTY}.", figure)
     place = tmp_path / "why"
     frames = {"layers_values": pd.DataFrame({"x": [1]})}
-    write_answer(Answer("layers", "Layers", [grid], lambda: [drawing], frames, ["A note."]), place, "two encoders")
+    write_section(Section("layers", "Layers", [table], lambda: [drawing], frames, ["A note."]), place, "two encoders")
     return place
 
 
@@ -44,7 +43,7 @@ def test_sections_have_tables_figures_and_notes(folder, wide, analyse_words):
     result = analyse_words(wide, "report=true", f"representation={folder}")
     page = report_page(result, [])
     section = page.partition('id="representation-layers"><summary><h2>Layers</h2>')[2].partition("<h2")[0]
-    for part in ("two encoders", 'id="table-layers-toy"', "a: a footnote", "\N{MINUS SIGN}.1 to +.9", "A note."):
+    for part in ("two encoders", 'id="table-layers-toy"', "a: a footnote", "\N{MINUS SIGN}0.100", "A note."):
         assert part in section
     assert '<img src="data:image/svg+xml;base64,' in section
     assert 'width="192" height="96"' in section
@@ -59,18 +58,18 @@ def test_sections_have_tables_figures_and_notes(folder, wide, analyse_words):
     [
         "{",
         "[]",
-        json.dumps({"version": 1, "answers": [{"name": "layers"}]}),
-        json.dumps({"version": 1, "answers": [{"name": "a", "title": "", "over": "", "grids": [{"rows": 3}]}]}),
+        json.dumps({"version": 1, "sections": [{"name": "layers"}]}),
+        json.dumps({"version": 1, "sections": [{"name": "a", "title": "", "over": "", "tables": [{"rows": 3}]}]}),
     ],
 )
 def test_another_file_is_refused(folder, held):
-    (folder / "answers.json").write_text(held)
-    with pytest.raises(UserError, match=r"answers\.json.* (not valid JSON|no JSON object|cannot be read)"):
+    (folder / "sections.json").write_text(held)
+    with pytest.raises(UserError, match=r"sections\.json.* (not valid JSON|no JSON object|cannot be read)"):
         representation_parts(Settings(scores=(), representation=folder))
 
 
 def test_a_wrong_folder_or_no_report_is_refused(folder, wide):
-    with pytest.raises(UserError, match=r"holds no answers.json. Name what"):
+    with pytest.raises(UserError, match=r"holds no sections.json. Name what"):
         read_arguments([wide, "report=true", f"representation={folder.parent}"])
     with pytest.raises(UserError, match=r"Add report=true"):
         read_arguments([wide, f"representation={folder}"])

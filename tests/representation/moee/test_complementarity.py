@@ -7,7 +7,7 @@ from scipy.stats import rankdata, spearmanr
 from encoders.loading import untrained
 from evaluation.readings import pooler_config
 from representation.moee.clusters import agreement, partition
-from representation.moee.complementarity import answer, compared
+from representation.moee.complementarity import compared, section
 from representation.moee.pair_tasks import pair_tasks
 from tests.representation.moee.moee_settings import asked
 
@@ -26,7 +26,7 @@ def alone(studied, word):
 def test_the_answer_is_that_of_each_reading_run_alone(moe):
     encoders, texts, settings = moe
     (studied,) = encoders
-    found = answer(encoders, texts, settings)
+    found = section(encoders, texts, settings)
     clusters = found.frames["complementarity_clusters"].set_index("compared")
     wanted = list(dict.fromkeys(t.text for t in texts.every))
     hs, rw = (alone(studied, word).encode(wanted) for word in ("moee:hidden", "moee:routing"))

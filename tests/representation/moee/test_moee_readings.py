@@ -5,7 +5,7 @@ import pytest
 
 from cli.compose import composed, plain
 from evaluation.command import run
-from representation.moee.moee_readings import answer, means_of
+from representation.moee.moee_readings import means_of, section
 from tests.representation.moee.moee_settings import asked
 
 WORDS = ["moee_readings.alpha=0.5", "tasks=[DocsNetworkxPairClassification]"]
@@ -14,7 +14,7 @@ WORDS = ["moee_readings.alpha=0.5", "tasks=[DocsNetworkxPairClassification]"]
 @pytest.fixture(scope="module")
 def found(small_moe, tmp_path_factory):
     folder = tmp_path_factory.mktemp("readings")
-    return answer(*asked(small_moe, folder, *WORDS)), folder
+    return section(*asked(small_moe, folder, *WORDS)), folder
 
 
 def test_every_template_attention_and_reading_once(found):
@@ -23,7 +23,7 @@ def test_every_template_attention_and_reading_once(found):
     assert len(cells) == 2 * 2 * (4 + 6)
     assert (cells == 1).all()
     assert set(frame["encoder"]) == {"untrained"}
-    assert [len(g.rows) for g in found[0].grids] == [4 * 4, 4 * 8]
+    assert [len(t.frame) for t in found[0].tables] == [4 * 4, 4 * 8]
 
 
 CELLS = {

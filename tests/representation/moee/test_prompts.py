@@ -13,9 +13,9 @@ from encoders.templates import pieces
 from evaluation.tasks.task_data import TaskData
 from representation.moee.pair_tasks import PairTask, pair_tasks
 from representation.moee.prompts import (
-    answer,
     correlations,
     prompt_templates,
+    section,
     similarities,
     stability,
     worded,
@@ -80,7 +80,7 @@ def _moee(studied):
 
 def test_the_answer(moe):
     encoders, texts, settings = moe
-    found = answer(encoders, texts, settings)
+    found = section(encoders, texts, settings)
     scores, stability = found.frames["prompts_scores"], found.frames["prompts_stability"]
     assert len(scores) == 9 * 3
     by_reading = scores.groupby("reading")["score"]
@@ -88,11 +88,11 @@ def test_the_answer(moe):
         own = stability[stability["reading"] == reading].set_index("statistic")
         assert own.loc["mean", "value"] == pytest.approx(by_reading.mean()[reading])
         assert own.loc["spread", "value"] == pytest.approx(by_reading.std()[reading])
-    assert [d.name for d in found.drawings] == ["prompts_agreement"]
+    assert [d.name for d in found.draw()] == ["prompts_agreement"]
 
 
 def test_dense_decoders_are_not_asked(small_model, tmp_path):
-    assert answer(*asked(small_model, tmp_path, *WORDS)) is None
+    assert section(*asked(small_model, tmp_path, *WORDS)) is None
 
 
 RNG = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_mutual_info_score, normalized_mutual_info_score
 
-from representation.moee.routing import answer
+from representation.moee.routing import section
 from representation.moee.token_routes import routes
 from representation.token_classes import CLASSES, TokenClasses
 from tests.representation.moee.moee_settings import asked
@@ -32,7 +32,7 @@ def run(mixse_run, small_model, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(run):
-    return answer(*run[:3])
+    return section(*run[:3])
 
 
 def choices(tokens, sublayer=None):
@@ -87,12 +87,12 @@ def test_shares_are_drawn_by_type_and_class_and_add_up(run, found):
     row = frame.query("group == @kind and sublayer == '0 self_attn' and expert == '1'").iloc[0]
     assert (row["tokens"], row["share"]) == (len(members), pytest.approx(members.count(1) / len(members)))
     assert {"EOS", "content word"} <= set(frame.query("of == 'class'")["group"])
-    assert [drawing.name for drawing in found.drawings] == ["routing_type", "routing_class"]
-    assert [len(grid.rows) for grid in found.grids[:2]] == [1 + 6, frame.groupby(["of", "group"]).ngroups]
+    assert [drawing.name for drawing in found.draw()] == ["routing_type", "routing_class"]
+    assert [len(table.frame) for table in found.tables[:2]] == [1 + 6, frame.groupby(["of", "group"]).ngroups]
 
 
 def test_it_does_not_apply_without_a_router(run):
     encoders, texts, settings, _ = run
     starts = [studied for studied in encoders if not studied.trained]
     assert len(starts) == 1
-    assert answer(starts, texts, settings) is None
+    assert section(starts, texts, settings) is None

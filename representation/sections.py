@@ -1,8 +1,8 @@
-"""One question put to encoders: the registry, and the progress of whatever it goes through.
+"""The registry of sections, and the progress of whatever one of them goes through.
 
-A question is a module below this folder with `PLACE`, its place among the answers, and
-`answer(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Answer | None`, which is None where the
-question does not apply; settings: conf/representation.yaml, resolved. Its name is the module's. Keys of its own are
+A section is a module below this folder with `PLACE`, its place among the others, and
+`section(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> Section | None`, which is None where it
+does not apply; settings: conf/representation.yaml, resolved. Its name is the module's. Keys of its own are
 settings[name], with their limits in `LIMITS` and words in `WORDS`. Nothing else names it.
 """
 
@@ -19,8 +19,8 @@ T = TypeVar("T")
 
 
 @cache
-def questions() -> dict[str, ModuleType]:
-    """Return name -> question of every module below this folder that has a `PLACE`, in that order."""
+def sections() -> dict[str, ModuleType]:
+    """Return name -> module of every section below this folder, in the order of their `PLACE`."""
     infos = walk_packages([str(Path(__file__).parent)], f"{__package__}.")
     modules = [module for info in infos if hasattr(module := import_module(info.name), "PLACE")]
     return {m.__name__.rpartition(".")[2]: m for m in sorted(modules, key=lambda module: module.PLACE)}
