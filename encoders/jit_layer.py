@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensor
 
 from encoders.attention.pattern import earlier
+from encoders.attention.switch import parts
 from encoders.attention.unpadded import UNPADDED, Group, Segments
-from encoders.fast.compile_once import kernels
-from encoders.layers import parts
+from encoders.fast.passes import kernels
 from encoders.mixse import SUBLAYER
 
 FAMILIES = ("llama", "mistral", "qwen2")  # whose layer is h + attention(norm(h)), then h + mlp(norm(h)), and no more

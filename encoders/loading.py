@@ -1,26 +1,23 @@
-"""An encoder from a configuration (untrained) or from a run folder (trained), read by one pooler or by several."""
+"""An encoder from a configuration (untrained) or from a run folder (trained)."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors.torch import load_file
 
 from cli.errors import UserError, reading
-from encoders.adapter import REMEDY, adapter_files, load_adapter, of_adapter
+from encoders.adapter import REMEDY, adapter_files, load_adapter, merge_stages, of_adapter
 from encoders.attention.pattern import pattern_of
 from encoders.attention.probe import probe
 from encoders.attention.switch import set_attention
 from encoders.backbone import check_names, empty_backbone, load_backbone, load_tokenizer
-from encoders.chunking import Chunk
-from encoders.encoder import Encoder, Reading, Readings
-from encoders.fast.same_numbers import spare_gates, spare_norms
+from encoders.encoder import Encoder, experts_of, prove_routers
+from encoders.fast.passes import spare_norms
 from encoders.identity import base_fingerprints, deciding
 from encoders.jit_layer import use_kernels
-from encoders.merge_stages import merge_stages
 from encoders.precision import (
     Precision,
     be_deterministic,
@@ -30,10 +27,8 @@ from encoders.precision import (
     resolve_precision,
     store_as_computed,
 )
-from encoders.routers import experts_of, prove_routers
-from encoders.templates import DEFAULT, GLUED, Template, template_of
 from encoders.text_encoder import TextEncoder
-from encoders.tokens import Batch, TextTokenizer, check_positions
+from encoders.tokens import DEFAULT, GLUED, Template, TextTokenizer, check_positions, template_of
 from poolers.shared.base import Pooler
 from poolers.shared.registry import build_pooler, reads_padding, refuse_blind
 from records.fingerprint import of_tensors, of_value, stream_seed
@@ -131,9 +126,8 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> Text
         )
     encoder.eval()  # no dropout of LoRA that stays apart, whoever calls it
     store_as_computed(encoder.backbone, encoder.compute)
-    spare_gates(encoder.backbone, encoder.compute)
     tokenizer = _text_tokenizer(cfg, encoder.backbone.config.get_text_config().max_position_embeddings)
-    return TextEncoder(encoder, tokenizer, _fingerprint(cfg, run, encoder.pooler), cfg["token_budget"])
+    return TextEncoder(encoder, tokenizer, digest_of(cfg, run, encoder.pooler), cfg["token_budget"])
 
 
 def _stages(cfg: Config, run: Path | None) -> list[Stage]:
@@ -143,14 +137,14 @@ def _stages(cfg: Config, run: Path | None) -> list[Stage]:
 def fingerprint_of(cfg: Config, run: Path | None) -> str:
     """Return the fingerprint of `loaded(cfg, run)` without reading weights of the base, or proving anything of it."""
     if run:
-        return _fingerprint(cfg, run, load_file(run / "head.safetensors"))
+        return digest_of(cfg, run, load_file(run / "head.safetensors"))
     backbone = empty_backbone(cfg["model"], torch.float32)
     shape, seed = backbone.config.get_text_config(), stream_seed(cfg["seed"], "head")
     sizes = (shape.hidden_size, shape.num_hidden_layers)
-    return _fingerprint(cfg, None, build_pooler(cfg["pooler"], *sizes, seed, experts_of(backbone)))
+    return digest_of(cfg, None, build_pooler(cfg["pooler"], *sizes, seed, experts_of(backbone)))
 
 
-def _fingerprint(cfg: Config, run: Path | None, head: Pooler | Mapping[str, torch.Tensor]) -> str:
+def digest_of(cfg: Config, run: Path | None, head: Pooler | Mapping[str, torch.Tensor]) -> str:
     """sha256 of what decides states, of what was trained, and of the settings that move a vector."""
     base = deciding(cfg, [stage.facts for stage in _stages(cfg, run)], _precision(cfg, best_device(cfg["accelerator"])))
     adapter = {"adapter": of_adapter(cfg, run)} if run and adapter_files(cfg) else {}
@@ -180,45 +174,3 @@ def _load_trained(encoder: Encoder, cfg: Config, run: Path, precision: Precision
         head = load_file(run / "head.safetensors")
         check_names(str(run / "head.safetensors"), encoder.pooler.state_dict(), head, REMEDY)
         encoder.pooler.load_state_dict(head)
-
-
-@dataclass(frozen=True)
-class LoadedReadings:
-    """`text_encoder`'s own pooler is not run. fingerprints: of the encoders that have one of the poolers alone."""
-
-    text_encoder: TextEncoder
-    readings: Readings
-    fingerprints: dict[str, str]
-
-    def parts(self, texts: Sequence[str], instruction: str = "") -> Iterator[tuple[Chunk, dict[str, np.ndarray]]]:
-        """As `TextEncoder.parts`, with one [n, E] float32 for each reading."""
-
-        def vectors(batch: Batch) -> dict[str, np.ndarray]:
-            return {name: v.cpu().numpy() for name, v in self.readings(batch).items()}
-
-        return self.text_encoder.run(texts, instruction, vectors)
-
-
-def load_readings(
-    cfg: Config, run: Path | None, poolers: Mapping[str, Config], seeds: Mapping[str, int] | None = None
-) -> LoadedReadings:
-    """Load the run in the folder `run`, or the untrained start of `cfg`, for `poolers` (name -> as in conf/pooler).
-
-    seeds: name -> seed that draws the pooler's parameters; None: that of `cfg` for all.
-    Raises `UserError` as `load_run` does, and for a pooler that does not fit the model or lacks statistics.
-    """
-    text_encoder = loaded(cfg, run, list(poolers.values()))
-    usual = text_encoder.encoder.pooler
-    experts = experts_of(text_encoder.encoder.backbone)
-    readings, fingerprints = dict[str, Reading](), dict[str, str]()
-    for name, config in poolers.items():
-        seed = stream_seed((seeds or {}).get(name, cfg["seed"]), "head")
-        pooler = build_pooler(config, usual.hidden_size, usual.num_layers, seed, experts)
-        if pooler.lacks_statistics:
-            raise UserError(
-                f"The reading {name} would be standardised by statistics of a corpus, which readings have none of. "
-                "Leave token_choice.standardise out, or score pooler=moee with pooler.statistics=<file> by itself."
-            )
-        readings[name] = Reading(pooler.to(text_encoder.device).eval(), config["normalize"])
-        fingerprints[name] = _fingerprint({**cfg, "pooler": config}, run, pooler)
-    return LoadedReadings(text_encoder, Readings(text_encoder.encoder, readings), fingerprints)

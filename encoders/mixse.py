@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 
 from cli.errors import UserError
+from encoders.attention.switch import parts
 from encoders.fast.fused_lora import fuse_lora
-from encoders.layers import parts
 
 LEARNED = ("shared", "layer")  # routers that can be trained
 ROUTERS = (*LEARNED, "random", "uniform")

@@ -15,7 +15,7 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 
-from encoders.finite import refuse_nonfinite
+from encoders.text_encoder import refuse_nonfinite
 from records.files import write_json
 from records.fingerprint import of_value
 

@@ -11,7 +11,7 @@ from mteb.models.abs_encoder import AbsEncoder
 from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb.types import EncodeKwargs
 
-from encoders.templates import DEFAULT, Template
+from encoders.tokens import DEFAULT, Template
 from evaluation.embeddings import Embeddings
 from evaluation.instructions import Instructions
 from records.files import alone_in

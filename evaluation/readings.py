@@ -77,7 +77,7 @@ class ReadingCandidate(Candidate):
         config = self.of.manifest["config"]
 
         def load() -> Together:
-            from encoders.loading import load_readings
+            from encoders.readings import load_readings
 
             return Together(load_readings(config, self.of.folder, self.poolers, self.seeds))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from cli.errors import UserError
 from corpora.overlap import OverlapCount
-from encoders.templates import template_of
+from encoders.tokens import template_of
 from evaluation import results
 from evaluation.candidates import Candidate
 from evaluation.embeddings import Embeddings

@@ -7,8 +7,8 @@ from typing import Any
 import pandas as pd
 
 from analysis.scores.task_types import sort_types
-from encoders.encoder import Reading, Readings
-from encoders.routers import experts_of
+from encoders.encoder import experts_of
+from encoders.readings import Reading, Readings
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch
 from evaluation.candidates import Candidate

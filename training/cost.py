@@ -10,14 +10,12 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils.flop_counter import FlopCounterMode
 
 from encoders.adapter import add_adapter, in_adapter
-from encoders.attention.layout import one_text_each
 from encoders.attention.pattern import pattern_of
-from encoders.attention.switch import set_attention
+from encoders.attention.switch import one_text_each, set_attention
 from encoders.backbone import empty_backbone
-from encoders.encoder import Encoder
+from encoders.encoder import Encoder, experts_of
 from encoders.mixse import mixture_of
 from encoders.precision import best_device, resolve_precision
-from encoders.routers import experts_of
 from encoders.tokens import check_positions
 from poolers.shared.base import TEXT
 from poolers.shared.registry import build_pooler

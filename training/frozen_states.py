@@ -4,8 +4,7 @@ from itertools import chain
 from typing import Any
 
 from cli.errors import UserError
-from encoders.frozen.cached_encoder import CachedEncoder, compute_states
-from encoders.frozen.state_cache import text_key
+from encoders.frozen import CachedEncoder, compute_states, text_key
 from poolers.shared.registry import pooler_class, reads_padding
 from training.module import StepModule
 

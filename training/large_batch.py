@@ -8,8 +8,8 @@ import torch.distributed as dist
 from torch import Tensor
 
 from encoders.attention.switch import is_unpadded
-from encoders.chunking import by_token_budget
 from encoders.encoder import Encoder
+from encoders.text_encoder import by_token_budget
 from encoders.tokens import TextTokenizer, Tokens
 from records.fingerprint import stream_seed
 

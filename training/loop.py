@@ -18,8 +18,8 @@ from pytorch_lightning.strategies import DDPStrategy
 
 from cli.compose import HOME
 from cli.errors import UserError
-from encoders.chunking import is_out_of_memory
 from encoders.precision import best_device
+from encoders.text_encoder import is_out_of_memory
 from records.files import replacing
 
 Config = dict[str, Any]

@@ -9,9 +9,9 @@ from peft.utils.merge_utils import dare_linear, dare_ties, task_arithmetic, ties
 from torch import Tensor, nn
 
 from cli.errors import UserError
+from encoders.adapter import factors_of
 from encoders.fast.fused_lora import ADAPTER
 from encoders.identity import base_fingerprints
-from encoders.merge_stages import factors_of
 from records.fingerprint import stream_seed
 from records.lineage import check_base, read_starts
 

@@ -11,9 +11,8 @@ from torch.nn import functional as F
 
 from cli.errors import UserError
 from corpora.triples import Triple
-from encoders.finite import refuse_nonfinite
 from encoders.loading import load_run, untrained
-from encoders.text_encoder import TextEncoder
+from encoders.text_encoder import TextEncoder, refuse_nonfinite
 from records.manifest import check_code, read_manifest
 from training.batches import query_side
 from training.validation import encoded

@@ -13,13 +13,12 @@ from cli.errors import UserError
 from corpora.triples import Triple
 from encoders.adapter import add_adapter, save_adapter
 from encoders.attention.switch import is_unpadded
-from encoders.chunking import by_token_budget
 from encoders.encoder import Encoder
-from encoders.frozen.cached_encoder import open_states
+from encoders.frozen import open_states
 from encoders.identity import base_fingerprints
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.precision import Precision, best_device, resolve_precision
-from encoders.text_encoder import TextEncoder
+from encoders.text_encoder import TextEncoder, by_token_budget
 from encoders.tokens import TextTokenizer, Tokens
 from poolers.moee import MoEE
 from records.files import replacing

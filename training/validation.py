@@ -9,8 +9,7 @@ import pytorch_lightning as pl
 import torch
 
 from corpora.triples import Triple
-from encoders.finite import refuse_nonfinite
-from encoders.text_encoder import TextEncoder
+from encoders.text_encoder import TextEncoder, refuse_nonfinite
 from encoders.tokens import Tokens, by_instruction
 from training.batches import query_side
 from training.finite import TRY

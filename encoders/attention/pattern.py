@@ -14,7 +14,7 @@ from cli.errors import UserError, nearest
 from cli.limits import Limit, check_limits
 from records.manifest import OF_HEADS
 
-PATTERNS = Path(__file__).resolve().parent / "patterns"
+PATTERNS = Path(__file__).resolve().parent / "patterns"  # further ones, a file each
 
 # Positions of queries and of keys in their text, which broadcast -> bool: which key each query sees.
 Sees = Callable[[Tensor, Tensor], Tensor]
@@ -51,7 +51,7 @@ class Pattern(ABC):
 
     @property
     def name(self) -> str:
-        """The name of the file, and of the YAML."""
+        """The name of the YAML, and of the file in `PATTERNS`."""
         return type(self).__module__.rpartition(".")[2]
 
     @property
@@ -68,9 +68,49 @@ class Pattern(ABC):
         return " ".join([f"attn={self.name}", *(f"attn.{key}={value}" for key, value in asdict(self).items())])
 
 
+class Causal(Pattern):
+    """Every layer causal."""
+
+    name = "causal"
+    alike: ClassVar[bool] = True
+
+    def of_layer(self, layer: int, layers: int) -> Sees:
+        """Always the tokens before."""
+        return earlier
+
+
+class Bidirectional(Pattern):
+    """Every layer bidirectional."""
+
+    name = "bi"
+    alike: ClassVar[bool] = True
+
+    def of_layer(self, layer: int, layers: int) -> Sees:
+        """Always the whole text."""
+        return whole_text
+
+
+@dataclass(frozen=True)
+class LastBidirectional(Pattern):
+    """layers: so many, counted from the last, see both ways. Raises `UserError` where the decoder has fewer."""
+
+    name = "bi_last"
+    layers: int
+    limits: ClassVar[Mapping[str, Limit]] = {"layers": Limit(1)}
+
+    def of_layer(self, layer: int, layers: int) -> Sees:
+        """The whole text in the last layers, the tokens before in the others."""
+        if self.layers > layers:
+            raise UserError(f"attn.layers={self.layers} is more than the {layers} layers of the decoder. Lower it.")
+        return whole_text if layer >= layers - self.layers else earlier
+
+
+BUILT_IN: dict[str, type[Pattern]] = {"causal": Causal, "bi": Bidirectional, "bi_last": LastBidirectional}
+
+
 def pattern_names() -> list[str]:
     """Return the names of all patterns, sorted."""
-    return sorted(path.stem for path in PATTERNS.glob("*.py") if path.stem != "__init__")
+    return sorted({*BUILT_IN, *(path.stem for path in PATTERNS.glob("*.py") if path.stem != "__init__")})
 
 
 def pattern_of(attn: Mapping[str, Any]) -> Pattern:
@@ -81,9 +121,7 @@ def pattern_of(attn: Mapping[str, Any]) -> Pattern:
     name = str(attn["name"])
     if name not in pattern_names():
         raise UserError(f"There is no attention pattern '{name}'. {nearest(name, pattern_names())}")
-    module = import_module(f"encoders.attention.patterns.{name}")
-    classes = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Pattern)]
-    cls = next(cls for cls in classes if cls.__module__ == module.__name__)
+    cls = BUILT_IN.get(name) or _of_file(name)
     no_settings = {"attn.name", *OF_HEADS}
     settings = {key: value for key, value in attn.items() if f"attn.{key}" not in no_settings}
     wanted = {field.name for field in fields(cls)}
@@ -91,3 +129,9 @@ def pattern_of(attn: Mapping[str, Any]) -> Pattern:
         raise UserError(f"attn={name} has the settings {sorted(wanted)}, not {sorted(settings)}. Mend conf/attn.")
     check_limits({"attn": settings}, {f"attn.{key}": limit for key, limit in cls.limits.items()}, {})
     return cls(**settings)
+
+
+def _of_file(name: str) -> type[Pattern]:
+    module = import_module(f"encoders.attention.patterns.{name}")
+    classes = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Pattern)]
+    return next(cls for cls in classes if cls.__module__ == module.__name__)

@@ -9,10 +9,8 @@ from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
 
 from cli.errors import UserError
-from encoders.attention.layout import last_states, one_text_each
 from encoders.attention.pattern import Pattern, Sees, earlier, whole_text
-from encoders.attention.switch import attentions
-from encoders.layers import parts
+from encoders.attention.switch import attentions, last_states, one_text_each, parts
 
 PROBE_TOKENS = 6
 

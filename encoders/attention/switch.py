@@ -1,6 +1,7 @@
-"""The kernel that computes attention, and a pattern set on it: by transformers' own mask, or by one in its place."""
+"""A decoder as it runs: its layers, the kernel and the pattern of their attention, the layout of a batch for it."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
@@ -9,9 +10,10 @@ from transformers import MODEL_MAPPING, PreTrainedModel
 
 from cli.errors import UserError
 from encoders.attention.pattern import Pattern, earlier, whole_text
-from encoders.attention.unpadded import UNPADDED
-from encoders.layers import parts
-from poolers.shared.base import Pooler
+from encoders.attention.unpadded import UNPADDED, Segments
+from encoders.tokens import Batch
+from poolers.shared.base import TEXT, Pooler
+from poolers.shared.packed import Packed
 
 TAKE_ANY = ("eager", "sdpa", UNPADDED)  # kernels that take any pattern; others know causal and bidirectional alone
 # Families that run without any window. The others build a window's mask always, and in Gemma 3 the kind of a layer also
@@ -136,3 +138,76 @@ def _narrowed(mask: Tensor, sees: Any) -> Tensor:
     positions = (real.cumsum(dim=-1) - 1).clamp(min=0)  # padding has no place in its text; no state of it is read
     may = (sees(positions[:, :, None], positions[:, None]) & real[:, None])[:, None]
     return may if mask.dtype is torch.bool else torch.zeros_like(mask).masked_fill(~may, torch.finfo(mask.dtype).min)
+
+
+def parts(backbone: PreTrainedModel) -> tuple[list[nn.Module], nn.Module]:
+    """Return the decoder layers and the final norm.
+
+    They are the one list of as many modules as there are layers, and the last norm beside it. The probe of attention
+    proves that states pass through them in this order. Raises `UserError` for what is no such decoder.
+    """
+    inner: Any = backbone.get_decoder()
+    count = backbone.config.get_text_config().num_hidden_layers
+    children = list(inner.children())
+    lists = [m for m in children if isinstance(m, nn.ModuleList) and len(m) == count]
+    norms = [m for m in children if "Norm" in type(m).__name__]
+    if len(lists) != 1 or not norms or backbone.config.is_encoder_decoder:
+        raise UserError(
+            f"{type(backbone).__name__} is no decoder of {count} layers in a row with a norm after the last. "
+            "Give a base of another family, such as Llama, Qwen, Mistral, Gemma, GPT-2 or Phi."
+        )
+    return list(lists[0]), norms[-1]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A batch as a decoder's inputs, and the way back. places: [N] of the row's tokens in [B * T]; None: padded."""
+
+    inputs: dict[str, Any]
+    shape: tuple[int, int]
+    places: Tensor | None
+
+    @property
+    def texts(self) -> Tensor:
+        """[N], the text of each token as the decoder has them, from 0; -1 at padding."""
+        count, width = self.shape
+        if self.places is not None:
+            return self.places // width
+        mask: Tensor = self.inputs["attention_mask"]
+        return torch.where(mask.bool(), torch.arange(count, device=mask.device)[:, None], -1).flatten()
+
+    def packed(self, states: Tensor) -> Tensor | Packed:
+        """The states without padding where the decoder has none."""
+        return states if self.places is None else Packed(states[0], self.places, self.shape)
+
+    def padded(self, states: Tensor) -> Tensor:
+        """[B, T, D] of the decoder's own [1, N, D] or [B, T, D]; zeros stand at padding that was left out."""
+        if self.places is None:
+            return states
+        count, width = self.shape
+        empty = states.new_zeros(count * width, states.shape[-1])
+        return empty.index_copy(0, self.places, states[0]).view(count, width, -1)
+
+
+def arranged(backbone: PreTrainedModel, batch: Batch) -> Rows:
+    """`batch` as `backbone` wants it."""
+    shape = (batch.roles.shape[0], batch.roles.shape[1])
+    if not is_unpadded(backbone):
+        positions = {"attention_mask": batch.attention_mask, "position_ids": batch.position_ids}
+        return Rows({"input_ids": batch.input_ids, **positions, "use_cache": False}, shape, None)
+    real = batch.view.real
+    places = real.flatten().nonzero().squeeze(1)
+    segments = Segments(tuple(real.sum(dim=1).tolist()), real.device)
+    row = {name: getattr(batch, name).flatten()[places][None] for name in ("input_ids", "position_ids")}
+    return Rows({**row, "use_cache": False, "segments": segments}, shape, places)
+
+
+def last_states(backbone: PreTrainedModel, batch: Batch) -> Tensor:
+    """[B, T, D] states of the last layer after the final norm."""
+    rows = arranged(backbone, batch)
+    return rows.padded(backbone(**rows.inputs).last_hidden_state)
+
+
+def one_text_each(ids: Tensor) -> Batch:
+    """[B, T] ids without any padding as a batch of plain text."""
+    return Batch(ids, torch.full_like(ids, TEXT), torch.arange(ids.shape[1], device=ids.device).expand_as(ids))

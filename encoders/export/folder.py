@@ -14,9 +14,9 @@ from tokenizers.processors import TemplateProcessing
 from transformers import AutoConfig
 
 from encoders.backbone import model_path
+from encoders.encoder import experts_of
 from encoders.export.bundle import bundled
 from encoders.export.exported import OF_ONE_TOKEN, Config, Exported
-from encoders.routers import experts_of
 from poolers.shared.registry import OUTSIDE
 from records.files import write_json, write_text
 

@@ -12,9 +12,8 @@ from sentence_transformers.base.modules import Module, Transformer
 from torch import Tensor
 
 from encoders.attention.switch import set_attention
-from encoders.routers import LOGITS, watched
-from encoders.templates import DEFAULT, TEXT_FIELD, Template
-from encoders.tokens import TextTokenizer
+from encoders.encoder import LOGITS, watched
+from encoders.tokens import DEFAULT, TEXT_FIELD, Template, TextTokenizer
 from poolers.shared.base import Pooler, RoutedStates, States, TokenView
 
 Features = dict[str, Any]

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensor
 
-from encoders.fast.compile_once import kernels
-from encoders.fast.dropout import draw_kept
+from encoders.fast.passes import draw_kept, kernels
 
 TOGETHER = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))  # read one input, one after another
 ADAPTER = "default"

@@ -10,7 +10,7 @@ from torch import Tensor
 class Packed:
     """states: [N, D] of the real tokens of B texts, in order. places: [N] of them in a padded [B * T]; shape: (B, T).
 
-    What a decoder without padding has (encoders/attention/layout.py): padding it would cost more than any of them.
+    What a decoder without padding has (encoders/attention/switch.py): padding it would cost more than any of them.
     """
 
     states: Tensor

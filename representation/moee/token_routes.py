@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from encoders.routers import routers
+from encoders.encoder import routers
 from encoders.tokens import Batch
 from poolers.shared.base import Pooler, RoutedStates, States, TokenView
 from representation.encoders_studied import Studied

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from encoders.encoder import Reading, Readings
-from encoders.loading import load_readings, untrained
+from encoders.loading import untrained
+from encoders.readings import Reading, Readings, load_readings
 from tests.contract.conftest import TEXTS
 
 

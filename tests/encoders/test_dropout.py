@@ -5,7 +5,7 @@ import torch
 
 from encoders.adapter import add_lora
 from encoders.fast import fused_lora
-from encoders.fast.dropout import QuickDropout
+from encoders.fast.passes import QuickDropout
 from encoders.loading import build_encoder
 from encoders.precision import PRECISIONS
 

@@ -10,10 +10,9 @@ from encoders import backbone as backbone_module
 from encoders.adapter import add_lora
 from encoders.attention.pattern import pattern_of
 from encoders.attention.probe import probe, sight
-from encoders.attention.switch import set_attention
+from encoders.attention.switch import parts, set_attention
 from encoders.backbone import load_backbone
 from encoders.encoder import Encoder
-from encoders.layers import parts
 from encoders.tokens import Batch
 from poolers.shared.base import EOS, PAD, TEXT
 from poolers.shared.registry import build_pooler

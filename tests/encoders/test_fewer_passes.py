@@ -9,7 +9,7 @@ from torch import nn
 from transformers import AutoConfig, AutoModel
 
 from encoders import loading
-from encoders.fast.same_numbers import spare_gates, spare_norms
+from encoders.fast.passes import spare_norms
 from encoders.loading import untrained
 from tests.families import FAMILIES, SIZES
 
@@ -27,16 +27,6 @@ class Norm(nn.Module):
         return (self.offset + self.weight) * (x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6))
 
 
-class Gated(nn.Module):
-    def __init__(self, act):
-        super().__init__()
-        self.gate_proj, self.up_proj, self.down_proj = nn.Linear(8, 12), nn.Linear(8, 12), nn.Linear(12, 8)
-        self.act = act
-
-    def forward(self, x):
-        return self.down_proj(self.act(self.gate_proj(x)) * self.up_proj(x))
-
-
 @pytest.mark.parametrize("autocast", ["null", "fp32"])
 @pytest.mark.parametrize("precision", ["fp32", "mixed", "bf16"])
 def test_the_vectors_are_the_same(compose_cell, monkeypatch, precision, autocast):
@@ -46,8 +36,7 @@ def test_the_vectors_are_the_same(compose_cell, monkeypatch, precision, autocast
 
 
 def assert_usual(spared, cfg, monkeypatch):
-    for name in ("spare_norms", "spare_gates"):
-        monkeypatch.setattr(loading, name, lambda *_: None)
+    monkeypatch.setattr(loading, "spare_norms", lambda *_: None)
     assert torch.equal(torch.from_numpy(spared), torch.from_numpy(untrained(cfg).encode(TEXTS)))
 
 
@@ -79,26 +68,18 @@ def test_the_vectors_are_the_same_where_products_are_normed(compose_cell, monkey
 
 
 @torch.no_grad()
-@pytest.mark.parametrize(("module", "spare"), [(Norm(0), spare_norms), (Gated(nn.SiLU()), spare_gates)])
-def test_these_are_spared(module, spare):
-    x = torch.randn(3, 8)
+def test_a_norm_is_spared():
+    module, x = Norm(0), torch.randn(3, 8)
     usual = module(x)
-    assert spare(nn.Sequential(module)) == 1
+    assert spare_norms(nn.Sequential(module)) == 1
     assert torch.equal(module(x), usual)
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("module", [Norm(1), Gated(nn.GELU()), Norm(0).bfloat16(), nn.LayerNorm(8)])
+@pytest.mark.parametrize("module", [Norm(1), Norm(0).bfloat16(), nn.LayerNorm(8)])
 def test_these_stay_as_they_are(module):
-    assert spare_norms(nn.Sequential(module)) == spare_gates(nn.Sequential(module)) == 0
+    assert spare_norms(nn.Sequential(module)) == 0
     assert "forward" not in vars(module)
-
-
-def test_a_gate_that_rounds_elsewhere_is_told_by_autocast_alone():
-    """In float32 both are the same: silu in float32, rounded afterwards, is silu of what was rounded no longer."""
-    module = Gated(lambda x: nn.functional.silu(x.float()))
-    assert spare_gates(nn.Sequential(deepcopy(module)), torch.float32) == 1
-    assert spare_gates(nn.Sequential(module), torch.bfloat16) == 0
 
 
 def test_a_copy_has_weights_of_its_own():

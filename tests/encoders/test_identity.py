@@ -10,7 +10,7 @@ import torch
 
 import encoders.identity
 from cli.errors import UserError
-from encoders.frozen.cached_encoder import identity
+from encoders.frozen import identity
 from encoders.identity import sources
 from encoders.loading import base_fingerprints, build_encoder, untrained
 from encoders.precision import PRECISIONS

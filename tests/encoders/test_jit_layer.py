@@ -10,14 +10,11 @@ from transformers import AutoConfig, AutoModel
 
 from encoders import jit_layer
 from encoders.adapter import add_lora
-from encoders.attention.layout import arranged
 from encoders.attention.pattern import pattern_of
-from encoders.attention.switch import set_attention
+from encoders.attention.switch import arranged, parts, set_attention
 from encoders.fast import fused_lora
-from encoders.fast.compile_once import kernels
-from encoders.fast.dropout import draw_kept
+from encoders.fast.passes import draw_kept, kernels
 from encoders.jit_layer import HALF, elementwise, use_kernels
-from encoders.layers import parts
 from encoders.tokens import Batch
 from poolers.shared.base import EOS, PAD, TEXT
 from tests.families import FAMILIES, SIZES

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from encoders.loading import load_readings
-from encoders.routers import experts_of, routers
+from encoders.encoder import experts_of, routers
+from encoders.readings import load_readings
 from evaluation.readings import pooler_config
 from tests.contract.conftest import FLOAT32, TEXTS
 from tests.routing import literal

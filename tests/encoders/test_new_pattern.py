@@ -13,10 +13,9 @@ from cli.errors import UserError
 from cli.limits import Limit
 from encoders.attention.pattern import Pattern, earlier, pattern_of, whole_text
 from encoders.attention.probe import probe, sight, sight_of_layers
-from encoders.attention.switch import attention_of, set_attention
+from encoders.attention.switch import attention_of, parts, set_attention
 from encoders.backbone import load_backbone
 from encoders.encoder import Encoder
-from encoders.layers import parts
 from encoders.tokens import TextTokenizer
 from tests.contract.conftest import TEXTS
 

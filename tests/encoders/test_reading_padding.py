@@ -7,7 +7,8 @@ from torch.nn import functional as F
 from transformers import AutoModel
 
 from cli.errors import UserError
-from encoders.loading import build_tokenizer, load_readings, untrained
+from encoders.loading import build_tokenizer, untrained
+from encoders.readings import load_readings
 from poolers.shared.registry import build_pooler
 from records.fingerprint import stream_seed
 from training.checks import check_sizes

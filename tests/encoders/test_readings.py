@@ -7,7 +7,8 @@ from transformers import AutoModel
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from encoders.loading import load_readings, untrained
+from encoders.loading import untrained
+from encoders.readings import load_readings
 
 TEXTS = [
     "the sum of two arrays",

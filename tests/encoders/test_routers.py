@@ -12,10 +12,9 @@ from cli.errors import UserError
 from encoders.attention.pattern import pattern_of
 from encoders.attention.switch import set_attention
 from encoders.backbone import load_backbone
-from encoders.encoder import Encoder
+from encoders.encoder import Encoder, experts_of, routers
 from encoders.loading import build_encoder
 from encoders.precision import PRECISIONS
-from encoders.routers import experts_of, routers
 from poolers.shared.base import PAD
 from poolers.shared.registry import build_pooler
 from tests.encoders.test_checkpoint import model_of

@@ -6,9 +6,7 @@ import torch
 from transformers import AutoModel
 
 from cli.errors import UserError
-from encoders.frozen import state_cache
-from encoders.frozen.cached_encoder import CachedEncoder, compute_states, open_states
-from encoders.frozen.state_cache import STATES
+from encoders.frozen import STATES, CachedEncoder, _mapped, compute_states, open_states
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.precision import PRECISIONS
 from encoders.tokens import Batch, TextTokenizer
@@ -121,7 +119,7 @@ def test_a_damaged_shard_is_named(opened, filled):
     encoder, *_ = filled()
     shard = next(encoder.cache.folder.glob(f"*/{STATES}"))
     shard.write_bytes(shard.read_bytes()[:-100])
-    state_cache._mapped.cache_clear()  # as in another process
+    _mapped.cache_clear()  # as in another process
     with pytest.raises(UserError, match=f"{shard.parent} .*Delete that folder"):
         opened()
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from encoders.attention import unpadded
-from encoders.attention.layout import arranged
 from encoders.attention.pattern import earlier, whole_text
+from encoders.attention.switch import arranged
 from encoders.attention.unpadded import SLACK, UNPADDED, Segments, unpadded_attention
 from encoders.tokens import Batch
 from poolers.shared.base import EOS, PAD, TEXT

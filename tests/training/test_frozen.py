@@ -10,7 +10,7 @@ from transformers import AutoModel
 from cli.errors import UserError
 from corpora.readers import read_triples
 from encoders.backbone import load_backbone
-from encoders.frozen import cached_encoder
+from encoders.frozen import CachedEncoder, StateCache
 from encoders.loading import build_tokenizer, load_run
 from poolers.shared.registry import build_pooler
 from records.fingerprint import stream_seed
@@ -132,7 +132,7 @@ def test_a_frozen_run_loads_as_the_trained_head_on_live_states(cell, tmp_path, m
     cfg = cell()
     train_run(cfg, RunFolder(tmp_path / "run"))
     loaded = load_run(tmp_path / "run", cfg)
-    assert not isinstance(loaded.encoder, cached_encoder.CachedEncoder)
+    assert not isinstance(loaded.encoder, CachedEncoder)
     texts = ["the sum of the array", "returned array as sum"]
     batch = loaded.tokenizer.batch(loaded.tokenizer(texts))
     with torch.no_grad():
@@ -173,7 +173,7 @@ def test_a_second_head_runs_no_backbone(cell, tmp_path, monkeypatch):
 def test_killed_while_states_are_computed_and_continued(cell, tmp_path, monkeypatch):
     train_run(cell("multilayer", "bi", "token_budget=64"), RunFolder(tmp_path / "whole"))
     shutil.move(tmp_path / "cache", tmp_path / "cache of the whole run")
-    real, written = cached_encoder.StateCache.write, []
+    real, written = StateCache.write, []
 
     def dying(self, *rest):
         if len(written) == 2:
@@ -183,7 +183,7 @@ def test_killed_while_states_are_computed_and_continued(cell, tmp_path, monkeypa
 
     cfg = cell("multilayer", "bi", "token_budget=64")
     with monkeypatch.context() as patch, pytest.raises(SystemExit, match="the power went"):
-        patch.setattr(cached_encoder.StateCache, "write", dying)
+        patch.setattr(StateCache, "write", dying)
         train_run(cfg, RunFolder(tmp_path / "broken"))
     assert RunFolder(tmp_path / "broken").manifest()["status"] == "running"
     train_run(cfg, RunFolder(tmp_path / "broken"))

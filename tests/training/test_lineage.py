@@ -10,9 +10,9 @@ from safetensors.torch import load_file, save_file
 from cli.compose import composed, plain
 from cli.errors import UserError
 from corpora.overlap import OverlapCount, key_of, place
+from encoders.adapter import merge_stages
 from encoders.backbone import load_backbone
 from encoders.loading import build_encoder, load_run, untrained
-from encoders.merge_stages import merge_stages
 from encoders.precision import PRECISIONS
 from records.lineage import ADAPTER, read_stages, recorded_stages, texts_read
 from records.run_folder import RunFolder, run_folder

@@ -16,8 +16,8 @@ from cli.errors import UserError
 from cli.limits import Limit, real
 from corpora.docstring_pairs import training_side
 from corpora.raw_text import of_percent
+from encoders.encoder import experts_of
 from encoders.precision import be_deterministic, best_device
-from encoders.routers import experts_of
 from records.files import replacing, write_json
 from training.batches import PackedBatches
 from training.finite import refuse_step

@@ -15,8 +15,7 @@ from cli.limits import Limit
 from cli.limits import real as number
 from corpora.readers import read_triples
 from corpora.triples import Triple
-from encoders.templates import DEFAULT, Template
-from encoders.tokens import Tokens
+from encoders.tokens import DEFAULT, Template, Tokens
 from training.objectives.infonce import NDCG, InfoNCE, candidates
 from training.objectives.objective import Config, Objective, Scores
 from training.set_up import SetUp

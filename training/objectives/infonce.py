@@ -12,8 +12,7 @@ from cli.errors import UserError
 from cli.limits import Limit, check_dims, real
 from corpora.readers import read_triples
 from corpora.triples import Triple
-from encoders.templates import DEFAULT, Template
-from encoders.tokens import Tokens
+from encoders.tokens import DEFAULT, Template, Tokens
 from training.batches import query_side
 from training.objectives.objective import Config, Objective, Scores
 from training.set_up import SetUp

@@ -14,8 +14,7 @@ from cli.errors import UserError
 from cli.limits import Limit, real
 from corpora.readers import read_triples
 from corpora.triples import Triple
-from encoders.templates import Template
-from encoders.tokens import Tokens
+from encoders.tokens import Template, Tokens
 from training.batches import query_side
 from training.objectives.infonce import NDCG, InfoNCE, candidates, infonce
 from training.objectives.objective import Config, Objective, Scores

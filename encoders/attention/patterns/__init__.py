@@ -1,1 +1,1 @@
-"""Attention patterns: one file here and one YAML in conf/attn each."""
+"""Attention patterns beside the built-in ones, a file each (docs/extend/attention.md)."""

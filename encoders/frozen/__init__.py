@@ -1,1 +1,0 @@
-"""States of a frozen backbone, computed once and kept on disk."""
