@@ -13,10 +13,9 @@ from analysis.questions.question import Answer, Material, answers
 from analysis.scores.check import check_alike, material_notes
 from analysis.scores.choose import choose, choose_control, rows_of
 from analysis.scores.complete import Complete, complete, policy_for
-from analysis.scores.definitions import benchmark_of
 from analysis.scores.load import load
 from analysis.scores.long_table import Scores
-from analysis.scores.task_types import sort_types
+from analysis.scores.tasks import benchmark_of, sort_types
 from analysis.settings import Settings
 from analysis.verdict import verdict
 

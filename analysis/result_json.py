@@ -1,6 +1,6 @@
 """Result -> result.json: what was compared, how and with which finding; the csv files beside it hold the tables.
 
-Designs have their own names, whatever `rename=` says; verdict, notes and captions are the printed ones. null = unknown.
+null = unknown.
 """
 
 import json
@@ -26,15 +26,13 @@ def result_json(result: Result, files: Sequence[str] = ()) -> str:
     files: names of all that is written with it, which the next analysis in that folder takes away or replaces.
     """
     material = result.material
-    own_names = material.own_names
-    control = own_names.get(material.control, "")
     value = {
         "versions": versions(),
         "files": list(files),
         "verdict": result.verdict,
-        "settings": _settings(material.settings, control),
-        "against": control or None,
-        "designs": {own_names[label]: _design(design) for label, design in material.designs.items()},
+        "settings": _settings(material.settings),
+        "against": material.control or None,
+        "designs": {label: _design(design) for label, design in material.designs.items()},
         "types": material.types,
         "footnotes": [{"mark": n.mark, "text": n.text, "keys": list(n.keys)} for n in material.footnotes],
         "captions": {grid.name: grid.caption for grid in result.grids()},
@@ -43,10 +41,10 @@ def result_json(result: Result, files: Sequence[str] = ()) -> str:
     return json.dumps(_plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _settings(settings: Settings, control: str) -> dict[str, Any]:
+def _settings(settings: Settings) -> dict[str, Any]:
     """The settings with public paths: two clones in different folders print the same."""
     words = {key: public_path(Path(getattr(settings, key))) for key in ("items", "cluster") if getattr(settings, key)}
-    return vars(settings) | words | {"against": control}
+    return vars(settings) | words
 
 
 def versions() -> dict[str, str]:

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from analysis.grids.formats import Numbers
-from cli.errors import UserError, reading
+from cli.errors import UserError
 
 LIST_KEYS = ("scores", "models", "seeds", "types", "tasks", "subsets", "factors", "allow", "published")
-RENAMING = "Write rename='{eos-causal: Model 1}', or name a YAML file that holds such lines."
 USUAL_DIGITS = {"fraction": 4, "percent": 2}  # where digits= names none
 
 
@@ -46,7 +45,6 @@ class Settings:
     layout: str = "grid"
     unit: str = "fraction"
     digits: int = 4
-    rename: dict[str, str] = field(default_factory=dict)
     report: bool = False
     figures: bool = False
     representation: Path | None = None
@@ -79,13 +77,9 @@ def settings_from(values: dict[str, Any]) -> Settings:
     given["scores"] = _scores(given["scores"])
     given["digits"] = given.get("digits", USUAL_DIGITS[values["unit"]])
     given["figures"] = given.get("figures", values["report"])
-    if isinstance(given.get("rename"), str):
-        with reading(given["rename"], RENAMING):
-            given["rename"] = OmegaConf.to_container(OmegaConf.load(given["rename"]))
-    for key in (key for key in (*LIST_KEYS, "rename") if key in given):
-        items = list(given[key].values() if isinstance(given[key], dict) else given[key])
-        if not items or any(isinstance(item, list | dict) for item in items):
-            raise UserError(f"{key}= holds no names. Write {'a: b in braces' if key == 'rename' else f'{key}=[a,b]'}.")
+    for key in (key for key in LIST_KEYS if key in given):
+        if not given[key] or any(isinstance(item, list | dict) for item in given[key]):
+            raise UserError(f"{key}= holds no names. Write {key}=[a,b].")
     schema = OmegaConf.structured(Settings)
     OmegaConf.set_readonly(schema, False)
     try:

@@ -43,7 +43,7 @@ def write_files(result: Result, folder: Path) -> list[Path]:
     shown = {**result.material.designs, **result.material.references}
     scores = scores_for_file(result.material.whole_frame)
     tables["scores"] = with_factors(scores, shown)
-    texts |= {f"{name}.csv": csv_text(result.material.of_own_names(table)) for name, table in tables.items()}
+    texts |= {f"{name}.csv": csv_text(table) for name, table in tables.items()}
     texts["result.json"] = ""
     drawings = draw(result) if result.material.settings.figures else []
     if result.material.settings.report:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.scores.task_types import sort_types
+from analysis.scores.tasks import sort_types
 from encoders.encoder import experts_of
 from encoders.readings import Reading, Readings
 from encoders.text_encoder import TextEncoder

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from analysis.cli import read_arguments
 from analysis.questions.claims import read_claims
 from cli.errors import UserError
 from encoders.backbone import load_backbone
@@ -62,8 +61,6 @@ def test_a_planted_object_of_yaml_is_not_made(tmp_path):
     file.write_text(f"- !!python/object/apply:pathlib.Path.touch [!!python/object/apply:pathlib.Path ['{mark}']]\n")
     with pytest.raises(UserError):
         read_claims(file)
-    with pytest.raises(UserError):
-        read_arguments([f"scores={tmp_path}", f"rename={file}"])
     assert not mark.exists()
 
 

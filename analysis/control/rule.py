@@ -11,7 +11,7 @@ from analysis.manifests.compared_keys import check_allowed, check_factors
 from analysis.manifests.designs import Design
 from analysis.manifests.differences import ABSENT, Differences, compare, values_of
 from analysis.names import listed
-from analysis.scores.definitions import parts_of
+from analysis.scores.tasks import parts_of
 from analysis.settings import Settings
 from cli.compose import flat
 from cli.errors import UserError

@@ -48,7 +48,6 @@ class Design:
     trained: bool = True
     factors: dict[str, str] = field(default_factory=dict)  # factor -> its value, pooler and attn by name
     runs: tuple[Run, ...] = ()  # one per seed; none for scores without a manifest
-    own_name: str = ""  # its label where `rename=` gave it another
 
     @property
     def parameters(self) -> int | None:

@@ -9,7 +9,7 @@ from analysis.questions.compared_pairs import corrected
 from analysis.questions.pair_texts import correction_text
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import OF_BEST, PAIR, Row, filled, p_cell, pair_name, tasks_text
-from analysis.scores.task_types import clusters_of
+from analysis.scores.tasks import clusters_of
 from analysis.settings import Settings
 from analysis.statistics.clusters import cluster_interval, cluster_means, membership
 from analysis.statistics.intervals import direction, student_interval, typical_difference

@@ -10,7 +10,7 @@ from analysis.manifests.designs import Run
 from analysis.names import listed
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import Row, filled
-from analysis.scores.definitions import parts_of
+from analysis.scores.tasks import parts_of
 
 PLACE = 145
 COUNTS = ["texts", "exact"]

@@ -25,8 +25,6 @@ from analysis.scores.items import Items, read_items
 from analysis.settings import Settings
 from analysis.statistics.arrays import Floats, Ints
 
-OF_DESIGNS = ("design", "first", "second")  # columns of tables that name designs
-
 
 @dataclass(frozen=True)
 class Material:
@@ -67,18 +65,6 @@ class Material:
     def over(self) -> str:
         """Tasks that a mean over the last block is over: `40 tasks`, or `8 STS tasks`."""
         return tasks_text(self.last, len(self.matrix), "", "")
-
-    def of_own_names(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return a table for a file of data: designs by their own names, which `rename=` leaves to other programs."""
-        columns = [column for column in OF_DESIGNS if self.settings.rename and column in table]
-        return table.assign(
-            **{column: table[column].map(lambda name: self.own_names.get(name, name)) for column in columns}
-        )
-
-    @cached_property
-    def own_names(self) -> dict[str, str]:
-        """The names that designs have without `rename=`."""
-        return {label: design.own_name or label for label, design in {**self.references, **self.designs}.items()}
 
     def pairs_on(self, kind: str) -> pd.DataFrame:
         """Return the rows of the pairs on one block."""

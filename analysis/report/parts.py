@@ -70,19 +70,18 @@ def representation_parts(settings: Settings) -> list[Part]:
     """Return the sections in the folder, if any. Raises UserError for what that command has not written."""
     if settings.representation is None:
         return []
-    path, worded = settings.representation / SECTIONS, settings.rename
-    sentence = " Names are as python -m representation wrote them." * bool(worded)
+    path = settings.representation / SECTIONS
     with reading(path, "Run python -m representation again."):
-        return [_part(section, sentence) for section in read_object(path)["sections"]]
+        return [_part(section) for section in read_object(path)["sections"]]
 
 
-def _part(section: dict[str, Any], sentence: str) -> Part:
+def _part(section: dict[str, Any]) -> Part:
     return Part(
         section["title"],
         notes=section["notes"],
         figures=[page_figure(figure) for figure in section["figures"]],
         name=f"representation-{section['name']}",
-        over=section["over"] + sentence,
+        over=section["over"],
         tables=[(table["title"], Markup(table["html"])) for table in section["tables"]],
     )
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from analysis.manifests.designs import Design
 from analysis.names import listed
-from analysis.scores.definitions import Benchmark
+from analysis.scores.tasks import Benchmark
 from cli.errors import UserError
 
 

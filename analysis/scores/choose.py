@@ -6,32 +6,12 @@ from fnmatch import fnmatchcase
 
 import pandas as pd
 
-from analysis.manifests.designs import UNTRAINED, Design
+from analysis.manifests.designs import Design
 from analysis.names import by_number, listed, suggest
 from analysis.scores.labels import config_order, names_of
 from analysis.scores.long_table import Scores
 from analysis.settings import Settings
 from cli.errors import UserError
-
-
-def renamed(scores: Scores, names: dict[str, str]) -> Scores:
-    """Return the scores with designs under the new `names`, and their untrained references named after them.
-
-    Every later step knows a design by its new name; `Design.own_name` is for the files of data. Raises UserError for a
-    name that no design has, and where two designs would get one name.
-    """
-    new: dict[str, str] = {}
-    for name, given in names.items():
-        label = next((label for label, design in scores.designs.items() if name in names_of(label, design)), None)
-        if label is None:
-            raise UserError(f"rename= names {name!r}, which is not among the scores. {suggest(name, scores.designs)}")
-        new[label] = given
-    twins = {f"{label}{UNTRAINED}": f"{given}{UNTRAINED}" for label, given in new.items()}
-    new = {label: {**twins, **new}.get(label, label) for label in scores.designs}
-    if len(set(new.values())) < len(new):
-        raise UserError("rename= gives two designs one name. Give each its own.")
-    designs = {new[label]: replace(design, own_name=label) for label, design in scores.designs.items()}
-    return replace(scores, frame=scores.frame.assign(design=scores.frame["design"].map(new)), designs=designs)
 
 
 def of_seeds(scores: Scores, settings: Settings) -> Scores:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from analysis.manifests.designs import Design
 from analysis.names import listed
-from analysis.scores.definitions import parts_of
+from analysis.scores.tasks import parts_of
 from cli.errors import UserError
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from analysis.manifests.designs import Design
 from analysis.names import suggest
 from analysis.scores.source import Source, table
-from analysis.scores.task_types import known_types
+from analysis.scores.tasks import known_types
 from cli.errors import UserError, reading
 
 # Columns of published tables that are no tasks: counts, means, ranks, remarks on the model.

@@ -75,8 +75,7 @@ def _short_runs(designs: Iterable[Design]) -> dict[str, str]:
 
 def names_of(label: str, design: Design) -> set[str]:
     """Return every name by which `models=` may call a design; a bracket-free one for the untrained."""
-    names = {label, design.own_name or label}
-    return {*names, design.model, *(name.replace(UNTRAINED, "-untrained") for name in names)}
+    return {label, design.model, label.replace(UNTRAINED, "-untrained")}
 
 
 def _further(designs: list[Design]) -> dict[str, str]:

@@ -7,13 +7,12 @@ import pandas as pd
 
 from analysis.manifests.designs import RUNNING, design_of, read_manifest
 from analysis.names import listed, suggest
-from analysis.scores.choose import of_seeds, renamed
+from analysis.scores.choose import of_seeds
 from analysis.scores.csv_table import read_csv
-from analysis.scores.definitions import Benchmark, benchmark_of
 from analysis.scores.long_table import Scores, counted, join, on_one_scale
 from analysis.scores.mteb_results import read_results
 from analysis.scores.source import Source, table
-from analysis.scores.task_types import read_types
+from analysis.scores.tasks import Benchmark, benchmark_of, read_types
 from analysis.settings import Settings
 from cli.errors import UserError
 from records.fingerprint import of_file
@@ -35,7 +34,7 @@ def load(settings: Settings) -> Scores:
         raise UserError("No score is left of these sources. Change scores= or benchmark=.")
     scores = join([on_one_scale(source, settings.scale) for source in sources], own_types)
     _check_factors(settings.factors, scores)
-    return renamed(of_seeds(scores, settings), settings.rename)
+    return of_seeds(scores, settings)
 
 
 def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: Benchmark | None) -> Source:

@@ -9,7 +9,7 @@ import pandas as pd
 from analysis.manifests.designs import Design
 from analysis.scores.labels import labelled, usual_note
 from analysis.scores.source import Source
-from analysis.scores.task_types import type_of
+from analysis.scores.tasks import type_of
 from analysis.settings import public_path
 from cli.errors import UserError
 

@@ -9,10 +9,9 @@ from functools import partial
 from pathlib import Path
 
 from analysis.manifests.designs import OURS, RUNNING, Design, Run, design_of, no_manifest, read_manifest
-from analysis.scores.definitions import Benchmark
 from analysis.scores.mteb_task import Row, read_task
 from analysis.scores.source import Source, table
-from analysis.scores.task_types import read_types
+from analysis.scores.tasks import Benchmark, read_types
 from analysis.settings import Settings
 from cli.errors import UserError
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.names import listed
-from analysis.scores.definitions import Benchmark, definition_of
+from analysis.scores.tasks import Benchmark, definition_of
 from cli.errors import UserError
 from records.files import read_object
 from records.fingerprint import of_value

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from analysis.scores.definitions import benchmark_of
+from analysis.scores.tasks import benchmark_of
 from cli.compose import composed, options, plain
 from cli.errors import UserError
 
@@ -171,6 +171,9 @@ def test_files_say_splits_and_are_read_again(english, analyse_words, tmp_path):
     assert any(",MSMARCO,Retrieval,0.3,dev,default," in line for line in lines)
     again = analyse_words(f"scores={tmp_path / 'out' / 'scores.csv'}", "benchmark=MTEB(eng, v1)")
     assert score_of(again, "MassiveIntentClassification", "b") == (0.6, "test", "en")
+    other = tmp_path / "other.csv"
+    other.write_text((tmp_path / "out" / "scores.csv").read_text().replace("\nb,b,", "\nModel 1,b,"))
+    assert list(analyse_words(f"scores={other}").material.designs) == ["a", "Model 1", "c"]
     (tmp_path / "csv.csv").write_text("model,task,score,split\na,NFCorpus,0.1,dev\nb,NFCorpus,0.2,dev\n")
     with pytest.raises(UserError, match=r"NFCorpus .* scores test"):
         analyse_words(f"scores={tmp_path / 'csv.csv'}", "benchmark=MTEB(eng, v1)")

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import wilcoxon
 
 from analysis.questions import published
-from analysis.scores.task_types import known_types
+from analysis.scores.tasks import known_types
 from cli.errors import UserError
 from tests.analysis.sections.test_by_type import material, noise
 from tests.analysis.sections.test_claims import FIVE

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.scores.task_types import source_of
+from analysis.scores.tasks import source_of
 from analysis.statistics.clusters import cluster_interval, cluster_means, membership
 from analysis.statistics.sign_flip import flip_means, sign_flip
 from analysis.statistics.wilcoxon import signed_rank
