@@ -70,7 +70,7 @@ def build_encoder(
     seed, experts = stream_seed(cfg["seed"], "head"), experts_of(backbone)
     pooler = build_pooler(cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, seed, experts).to(device)
     prove_routers(backbone, [pooler])
-    encoder = Encoder(backbone, pooler, cfg["pooler"]["normalize"], precision.compute)
+    encoder = Encoder(backbone, pooler, cfg["normalize"], precision.compute)
     encoder.lineage = [stage.facts for stage in stages]
     return encoder
 
@@ -152,7 +152,7 @@ def digest_of(cfg: Config, run: Path | None, head: Pooler | Mapping[str, torch.T
     settings = {  # what dims cut off later moves no vector
         "max_length": _cut(cfg),
         "evaluation": {k: v for k, v in cfg["evaluation"].items() if k != "dims"},
-        "pooler": cfg["pooler"],
+        "pooler": {**cfg["pooler"], "normalize": cfg["normalize"]},
     }
     if not cfg["evaluation"]["glued"] and template_of(cfg) not in (DEFAULT, GLUED):  # `evaluation` names these
         settings["template"] = asdict(template_of(cfg))

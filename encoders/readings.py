@@ -83,6 +83,6 @@ def load_readings(
                 f"The reading {name} would be standardised by statistics of a corpus, which readings have none of. "
                 "Leave token_choice.standardise out, or score pooler=moee with pooler.statistics=<file> by itself."
             )
-        readings[name] = Reading(pooler.to(text_encoder.device).eval(), config["normalize"])
+        readings[name] = Reading(pooler.to(text_encoder.device).eval(), cfg["normalize"])
         fingerprints[name] = digest_of({**cfg, "pooler": config}, run, pooler)
     return LoadedReadings(text_encoder, Readings(text_encoder.encoder, readings), fingerprints)

@@ -139,7 +139,7 @@ def _states(config: Config) -> str:
     """Digest of all that an untrained encoder's states depend on; padding takes another kernel."""
     from poolers.shared.registry import reads_padding
 
-    how = [config.get(key) for key in ("lineage", "stages", "padding_side", "token_budget", "accelerator")]
+    how = [config.get(key) for key in ("lineage", "stages", "normalize", "padding_side", "token_budget", "accelerator")]
     return of_value([of_states(config), how, reads_padding(config["pooler"])])
 
 

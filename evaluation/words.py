@@ -9,7 +9,7 @@ from cli.words import quoted, readable
 # Keys that the manifest of a run fixes: evaluate.py run=... leaves them without effect.
 FIXED_BY_A_RUN = (
     *("model", "attn", "pooler", "token_choice", "head", "seed", "study", "lineage", "template", "stages"),
-    *("text_length", "max_length", "padding_side", "precision", "tf32", "deterministic", "token_budget"),
+    *("text_length", "max_length", "normalize", "padding_side", "precision", "tf32", "deterministic", "token_budget"),
 )
 
 

@@ -22,10 +22,13 @@ from representation.sections import each
 from representation.texts import Arrays, gathered
 
 
-def readings_of(studied: Studied, names: Mapping[str, str], **changed: Any) -> Readings:
+def readings_of(
+    studied: Studied, names: Mapping[str, str], *, normalize: bool | None = None, **changed: Any
+) -> Readings:
     """Return the readings `names` (name -> as in evaluate.py readings=) of an encoder.
 
-    changed: keys of their pooler's configuration. Raises `UserError` for routers that cannot be read.
+    normalize: whether vectors have length 1; None: as the encoder's. changed: keys of the poolers' configuration.
+    Raises `UserError` for routers that cannot be read.
     """
     device, encoder = studied.encoder().device, studied.encoder().encoder
     experts, pooler = experts_of(encoder.backbone), encoder.pooler
@@ -33,7 +36,7 @@ def readings_of(studied: Studied, names: Mapping[str, str], **changed: Any) -> R
     for name, word in names.items():
         config = {**pooler_config(word, studied.config), **changed}
         built = build_pooler(config, pooler.hidden_size, pooler.num_layers, studied.seed, experts)
-        readings[name] = Reading(built.to(device).eval(), config["normalize"])
+        readings[name] = Reading(built.to(device).eval(), encoder.normalize if normalize is None else normalize)
     return Readings(encoder, readings)
 
 

@@ -90,7 +90,7 @@ def empty_encoder(config: Config) -> Encoder:
             add_adapter(backbone, config, seed=0)
         sizes = (shape.hidden_size, shape.num_hidden_layers)
         pooler = build_pooler(config["pooler"], *sizes, seed=0, experts=experts_of(backbone))
-    return Encoder(backbone, pooler, config["pooler"]["normalize"], precision.compute).train()
+    return Encoder(backbone, pooler, config["normalize"], precision.compute).train()
 
 
 def parameters(encoder: Encoder) -> dict[str, int]:

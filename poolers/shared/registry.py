@@ -12,7 +12,7 @@ from cli.limits import check_limits
 from poolers.shared.base import Pooler
 
 DESIGNS = Path(__file__).resolve().parent.parent
-OUTSIDE = {"name", "normalize", "trainable"}  # keys of the YAML that are not the pooler's own
+OUTSIDE = {"name", "trainable"}  # keys of the YAML that are not the pooler's own
 
 
 def pooler_names() -> list[str]:

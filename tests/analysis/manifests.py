@@ -20,7 +20,7 @@ def manifest(pooler: str, attn: str, seed: int = 0, **changes: Any) -> dict[str,
     config = {
         "study": "s", "seed": seed, "runs_dir": "runs", "cache_dir": "cache", "precision": "auto", "max_length": 64,
         "accelerator": "auto", "token_budget": 2048, "head": dict(HEAD),
-        "pooler": {"name": pooler, "normalize": True, **own},
+        "pooler": {"name": pooler, **own},
         "attn": {"name": attn, "tokens": "last" if attn == "causal" else "mean"},
         "model": {"name": "tiny", "path": "assets/tiny"}, "data": {"name": "docstrings", "validation": 128},
         "objective": {"name": "infonce", "temperature": 0.05, "lr": 0.002}, "lora": {"r": 16, "dropout": 0.1},

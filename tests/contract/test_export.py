@@ -64,7 +64,7 @@ MODES = [  # pooler, changes -> mode of sentence-transformers' Pooling, or None
     ("mean", {"template": PREFIXED, "pooler.pool_instruction": True}, "mean_tokens"),
     ("weightedmean", {"template": PREFIXED, "pooler.pool_instruction": True}, "weightedmean_tokens"),
     ("mean", {"template": ECHO}, None),
-    ("eos", {"pooler.normalize": False}, "lasttoken"),
+    ("eos", {"normalize": False}, "lasttoken"),
 ]
 
 

@@ -114,13 +114,14 @@ def test_one_checkpoint_is_held_at_a_time(words, small_model, tmp_path) -> None:
 def test_starts_of_one_attention_are_read_from_the_same_forward_passes(words, tmp_path) -> None:
     """Designs and seeds differ in heads alone before training: fewer passes; names, fingerprints and vectors stay."""
     cells = [("eos", "bi", 0), ("lastlayer", "bi", 0), ("mean", "causal", 0), ("lastlayer", "bi", 1)]
-    cells += [("multilayer", "causal", 2), ("latent", "bi_last", 0), ("lastlayer", "bi", 3)]
+    cells += [("multilayer", "causal", 2), ("latent", "bi_last", 0), ("lastlayer", "bi", 3), ("mean", "bi", 4)]
     usual = [w for w in words if not w.startswith(("tasks", "attn", "model.path"))]
     usual += [w.replace("=", "='") + "'" for w in (*(w for w in words if "model.path" in w), f"runs_dir={tmp_path}")]
     each = []
     for pooler, attn, seed in cells:
         further = ["attn.layers=1"] if attn == "bi_last" else []
         further += ["token_choice.mask_padding=false"] * (seed == 3)  # which takes another kernel
+        further += ["normalize=false"] * (seed == 4)
         cfg = composed("evaluate", [*usual, f"pooler={pooler}", f"attn={attn}", f"seed={seed}", *further])
         each += candidates(plain(cfg))
     found = share_starts(each)
@@ -132,7 +133,7 @@ def test_starts_of_one_attention_are_read_from_the_same_forward_passes(words, tm
         assert one.fingerprint == two.fingerprint
         assert one.embed(texts).tobytes() == two.embed(texts).tobytes()
         groups.setdefault(together.checkpoint, []).append(together.title)
-    assert [len(titles) for titles in groups.values()] == [3, 2, 1, 1]
+    assert [len(titles) for titles in groups.values()] == [3, 2, 1, 1, 1]
 
 
 MEANT = {

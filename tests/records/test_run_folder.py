@@ -86,7 +86,7 @@ FIXED = (
     "data.path='a b.jsonl'",
     "trainer.global_batch_size=32",
     "trainer.max_steps=9",
-    "pooler.normalize=false",
+    "normalize=false",
 )
 
 
