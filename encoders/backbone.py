@@ -15,6 +15,7 @@ from encoders.attention.switch import WINDOWLESS, kernel_of, knows_sdpa
 from encoders.precision import quantisation, same_in_evaluation, use_autocast
 
 TOKENIZER_FILES = "Put tokenizer.json and tokenizer_config.json there: tokenizer.save_pretrained(<folder>)."
+UNBOUNDED = 2**20  # positions
 ANEW = "Download it anew, or save it anew with save_pretrained()."
 
 
@@ -56,6 +57,8 @@ def load_config(model: dict[str, Any]) -> Any:
 
 def _without_windows(config: Any, model: dict[str, Any]) -> Any:
     """Let every token see all others that `attn` allows it to, unless the model shall keep its windows."""
+    if getattr(config, "max_position_embeddings", None) is None:  # families with ALiBi: BLOOM names none at all
+        config.max_position_embeddings = getattr(config, "max_seq_len", UNBOUNDED)
     if model["sliding_window"]:
         return config
     if getattr(config, "attention_chunk_size", None) is not None:  # Llama 4's, without which it has no mask
@@ -127,22 +130,33 @@ def load_tokenizer(model: dict[str, Any]) -> PreTrainedTokenizerBase:
             f"The tokenizer of {model['path']} has no vocabulary, so every text would be the same tokens. "
             f"{TOKENIZER_FILES}"
         )
-    size, reached = load_config(model).vocab_size, _reached(tokenizer)
-    if reached >= size:
-        raise UserError(
-            f"The tokenizer of {model['path']} gives tokens up to {reached}, and the model has {size}: it is that of "
-            f"another model. {TOKENIZER_FILES}"
-        )
+    _check_reach(tokenizer, model["path"], load_config(model).vocab_size)
     if not tokenizer.is_fast:
         raise UserError(f"The tokenizer of {model['path']} has no tokenizer.json; token roles need its offsets.")
     return tokenizer
 
 
-def _reached(tokenizer: PreTrainedTokenizerBase) -> int:
-    """The largest token that a text or its frame can have; added tokens that no text is split into do not count."""
-    frame = (tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id)
-    vocabulary, added = tokenizer.get_vocab(), tokenizer.get_added_vocab()
-    return max(*(token or 0 for token in frame), *(token for word, token in vocabulary.items() if word not in added))
+def _check_reach(tokenizer: PreTrainedTokenizerBase, path: str, size: int) -> None:
+    """Refuse a tokenizer of `path` with tokens beyond the `size` rows of the embedding matrix, by name.
+
+    Tokens of images or sound, which a tokenizer names by keys of its own, may lie there (Gemma 3's do).
+    """
+    beyond = sorted((token, word) for word, token in tokenizer.get_vocab().items() if token >= size)
+    added, roles = tokenizer.get_added_vocab(), tokenizer.special_tokens_map
+    others = {word for role, word in roles.items() if role not in PreTrainedTokenizerBase.SPECIAL_TOKENS_ATTRIBUTES}
+    of_text = [f"{word!r} ({token})" for token, word in beyond if word in added and word not in others]
+    if any(word not in added for _, word in beyond):
+        raise UserError(
+            f"The tokenizer of {path} gives tokens up to {beyond[-1][0]}, and the model has {size}: it is that of "
+            f"another model. {TOKENIZER_FILES}"
+        )
+    if of_text:
+        pad = "; as the pad token take one that is there, tokenizer.pad_token = tokenizer.eos_token"
+        raise UserError(
+            f"The tokenizer of {path} was given {_some(of_text)}, and the model has embeddings for {size} tokens, from "
+            "0. Resize them and save both, model.resize_token_embeddings(len(tokenizer))"
+            f"{pad if any(word == tokenizer.pad_token for _, word in beyond) else ''}."
+        )
 
 
 def _loaded(path: str, auto: Any, **settings: Any) -> Any:

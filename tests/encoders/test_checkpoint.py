@@ -6,10 +6,11 @@ import shutil
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoModel, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoTokenizer
 
 from cli.errors import UserError
 from encoders.backbone import load_backbone, load_tokenizer
+from encoders.tokens import TextTokenizer
 from tests.families import EXPERTS, SIZES
 
 FILE = "model.safetensors"
@@ -115,6 +116,31 @@ def test_a_folder_without_tokenizer_files_is_refused(tmp_path, small_model):
         for file in small_model.glob("*token*"):
             shutil.copy(file, folder)
         assert len(load_tokenizer(model_of(folder))("the sum of two arrays")["input_ids"]) > 1
+
+
+@pytest.mark.parametrize(
+    ("tokens", "message"),
+    [
+        ({"plain": ["pooling"]}, r"was given 'pooling' \(320\), and the model has embeddings for 320 tokens"),
+        ({"additional_special_tokens": ["<q>"]}, r"was given '<q>' \(320\).* Resize them"),
+        ({"pad_token": "[PADDING]"}, r"was given '\[PADDING\]' \(320\).* as the pad token take one that is there"),
+        ({"image_token": "<image>"}, None),
+    ],
+)
+def test_a_token_beyond_the_embeddings_is_refused_and_named(tmp_path, small_model, tokens, message):
+    """Those of images may lie there, as in Gemma 3: no text is split into them."""
+    folder = shutil.copytree(small_model, tmp_path / "model")
+    images = {"extra_special_tokens": tokens} if "image_token" in tokens else {}
+    tokenizer = AutoTokenizer.from_pretrained(folder, **images)
+    tokenizer.add_tokens(tokens.get("plain", []))
+    tokenizer.add_special_tokens({key: word for key, word in tokens.items() if key not in {"plain", "image_token"}})
+    assert len(tokenizer) == 321
+    tokenizer.save_pretrained(folder)
+    if message is None:
+        assert max(TextTokenizer(load_tokenizer(model_of(folder)), 64)(["an <image>"])[0].ids) < 320
+        return
+    with pytest.raises(UserError, match=message):
+        load_tokenizer(model_of(folder))
 
 
 def test_a_family_that_transformers_has_not_is_refused_and_no_code_is_run(tmp_path):

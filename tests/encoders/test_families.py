@@ -145,6 +145,23 @@ def test_what_cannot_be_shown_to_work_is_refused_in_one_line(tmp_path, family, a
         probe(backbone, pattern_of(cfg["attn"]))
 
 
+@pytest.mark.parametrize(("family", "attn"), [("bloom", "causal"), ("bloom", "bi"), ("mpt", "causal")])
+def test_a_family_whose_configuration_names_no_positions(tmp_path, family, attn):
+    """ALiBi: the biases by distance take any length, MPT's up to max_seq_len; padding on either side moves nothing."""
+    sizes = {key: SIZES[key] for key in ("hidden_size", "num_hidden_layers", "num_attention_heads", "vocab_size")}
+    AutoModel.from_config(AutoConfig.for_model(family, **sizes)).save_pretrained(tmp_path)
+    backbone, cfg = loaded(tmp_path, attn)
+    probe(backbone, pattern_of(cfg["attn"]), longest=cfg["max_length"])
+    assert backbone.config.max_position_embeddings == {"bloom": 2**20, "mpt": 2048}[family]
+    encoder = Encoder(backbone, torch.nn.Identity(), True, torch.float32).eval()
+    ids = torch.randint(3, 160, (1, 7), generator=torch.Generator().manual_seed(1))
+    right = batch_of(torch.cat([ids, ids[:, :5]], dim=1), [7], 12)
+    left = Batch(*(x.roll(5, dims=1) for x in (right.input_ids, right.roles, right.position_ids)))
+    with torch.no_grad():
+        alone, *padded = (encoder.run_backbone(b)[b.view.real] for b in (batch_of(ids, [7], 7), right, left))
+    assert all((states - alone).abs().max() < 2e-5 for states in padded)
+
+
 def test_layers_that_are_not_passed_in_order_are_refused(tmp_path):
     """A decoder that adds something between its layers: no hook of a layer sees what the next one reads."""
     AutoModel.from_config(AutoConfig.for_model("llama", **SIZES)).save_pretrained(tmp_path)
