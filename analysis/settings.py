@@ -30,12 +30,10 @@ class Settings:
     zeros: str = "wilcox"
     decimals: int = 12
     delta: float = 0.01
-    scale: str = "auto"
     benchmark: str = ""
     split: str = ""
     subsets: tuple[str, ...] = ()
     revision: str = ""
-    task_types: Path | None = None
     rows_shown: int = 45
     rope: float = 0.005
     cluster: str = ""
@@ -110,7 +108,6 @@ def _check_values(values: dict[str, Any]) -> None:
         "correction": ("holm", "bh", "none"),
         "family": ("type", "table"),
         "zeros": ("wilcox", "pratt", "zsplit"),
-        "scale": ("auto", 1, 100),
         "layout": ("grid", "paper"),
         "unit": ("fraction", "percent"),
     }

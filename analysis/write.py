@@ -14,7 +14,7 @@ from analysis.grids.latex import latex_grid
 from analysis.grids.markdown import escape, markdown_grid
 from analysis.questions.pair_figures import LEADING
 from analysis.result_json import result_json
-from analysis.scores.long_table import scores_for_file, with_factors
+from analysis.scores.long_table import scores_for_file
 from analysis.settings import Settings
 from cli.errors import UserError
 from records.files import write_text
@@ -41,8 +41,7 @@ def write_files(result: Result, folder: Path) -> list[Path]:
     texts |= {f"{grid.name.replace('-', '_')}.tex": latex_grid(grid) for grid in result.grids()}
     tables = {name: table for answer in result.answers for name, table in answer.frames.items()}
     shown = {**result.material.designs, **result.material.references}
-    scores = scores_for_file(result.material.whole_frame)
-    tables["scores"] = with_factors(scores, shown)
+    tables["scores"] = scores_for_file(result.material.whole_frame, shown)
     texts |= {f"{name}.csv": csv_text(table) for name, table in tables.items()}
     texts["result.json"] = ""
     drawings = draw(result) if result.material.settings.figures else []

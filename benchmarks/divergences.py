@@ -19,7 +19,7 @@ import pandas as pd
 import torch
 
 from analysis.grids.formats import count, fraction, signed
-from analysis.scores.mteb_task import read_task
+from analysis.scores.mteb_results import read_task
 from analysis.statistics.wilcoxon import signed_rank
 from cli.errors import UserError, guard
 from cli.quiet import quieten

@@ -10,10 +10,9 @@ from analysis.control.rule import Control, confounds, described, difference_grid
 from analysis.grids.grid import Cell, Grid
 from analysis.grids.markdown import escape, markdown_grid
 from analysis.manifests.cost import COST_HEADER, cost_texts
-from analysis.manifests.designs import Design
+from analysis.manifests.designs import Design, config_order, labelled
 from analysis.manifests.differences import ABSENT, compare, values_of
 from analysis.names import by_number, listed
-from analysis.scores.labels import config_order, labelled
 from cli.compose import CONF
 
 STREAMS = ("data", "dropout", "adapter", "head", "evaluation")

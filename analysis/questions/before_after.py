@@ -2,7 +2,6 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
 
 import pandas as pd
 
@@ -13,6 +12,7 @@ from analysis.names import by_number, listed
 from analysis.questions.means import MEAN_TASKS, heads, seed_means, type_means
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import rest_text
+from analysis.scores.choose import twins_of
 from analysis.settings import Settings
 from analysis.statistics.intervals import typical_difference
 from analysis.statistics.wilcoxon import signed_rank
@@ -95,21 +95,3 @@ def _tested(gains: pd.Series, types: dict[str, list[str]], settings: Settings) -
         size = typical_difference(values, test, zeros=settings.zeros, decimals=settings.decimals).estimate[0]
         rows[kind] = {"typical": float(size), "p": float(test.p[0])}
     return pd.DataFrame.from_dict(rows, orient="index")
-
-
-def twins_of(labels: Iterable[str], designs: dict[str, Design]) -> dict[str, str]:
-    """Return design -> its untrained reference, for the designs that are trained and have one."""
-    twins: dict[str, str] = {}
-    for label in labels:
-        mine = designs[label]
-        if mine.trained and any(mine.factors.values()):
-            same = [name for name, other in designs.items() if not other.trained and _same_cell(mine, other)]
-            twins |= {label: same[0]} if same else {}
-    return twins
-
-
-def _same_cell(mine: Design, other: Design) -> bool:
-    """Study, pooler, attention and further factors (a csv knows factors alone); a reference without a run has no
-    training keys."""
-    agree = (mine.study, mine.pooler, mine.attn) == (other.study, other.pooler, other.attn)
-    return agree and all(other.factors.get(key) in (value, "absent", None) for key, value in mine.factors.items())

@@ -13,6 +13,7 @@ import pandas as pd
 
 from analysis.grids.formats import percent
 from analysis.grids.grid import Cell, Grid
+from analysis.manifests.designs import names_of
 from analysis.names import suggest
 from analysis.questions.compared_pairs import compare_pairs, corrected_pairs
 from analysis.questions.design_by_type import simple_effects
@@ -20,7 +21,6 @@ from analysis.questions.equivalence import EQUIVALENT, NOT_TOLD, TOLD, equivalen
 from analysis.questions.pair_texts import correction_text, signed_rank_text
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import Row, filled, p_cell, pair_name
-from analysis.scores.labels import names_of
 from analysis.settings import Settings
 from analysis.statistics.seeds import FEWEST_SEEDS
 from cli.errors import UserError, nearest

@@ -11,10 +11,9 @@ import pandas as pd
 
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
-from analysis.manifests.designs import UNTRAINED
+from analysis.manifests.designs import UNTRAINED, names_of
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import PAIR, Row, filled, pair_name
-from analysis.scores.labels import names_of
 from analysis.statistics.power import LEAST_TASKS, Shifted, detectable, power
 from cli.errors import UserError, nearest
 

@@ -1,20 +1,42 @@
-"""The designs and tasks that `models=`, `types=` and `tasks=` choose, and their order."""
+"""The designs and tasks that `models=`, `seeds=`, `types=` and `tasks=` choose, and their order."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
 import pandas as pd
 
-from analysis.manifests.designs import Design
+from analysis.manifests.designs import Design, config_order, names_of
 from analysis.names import by_number, listed, suggest
-from analysis.scores.labels import config_order, names_of
 from analysis.scores.long_table import Scores
 from analysis.settings import Settings
 from cli.errors import UserError
 
 
-def of_seeds(scores: Scores, settings: Settings) -> Scores:
+def choose(scores: Scores, settings: Settings) -> Scores:
+    """Return the scores of the designs to compare and of their untrained references, on the tasks asked for.
+
+    Without `models=`: all trained designs (or all, where none is trained), in config order. With it: in the order
+    given, the matches of a glob in config order; a glob takes untrained references only if it says "untrained".
+    Raises UserError for a name or pattern without a match, for one design alone, and for one that lacks some of the
+    seeds asked for.
+    """
+    scores = _of_seeds(scores, settings)
+    compared = _compared(scores.designs, settings)
+    if settings.seeds and "seed" not in settings.allow:
+        _check_every_seed(scores.frame, compared, settings.seeds)
+    shown = dict.fromkeys([*compared, *twins_of(compared, scores.designs).values()])
+    frame = _rows(scores.frame, settings)
+    return replace(
+        scores,
+        frame=frame[frame["design"].isin(list(shown))],
+        designs={label: scores.designs[label] for label in shown},
+        compared=tuple(compared),
+        control=_control(scores.designs, compared, settings.against),
+    )
+
+
+def _of_seeds(scores: Scores, settings: Settings) -> Scores:
     """Return the scores of `seeds=` alone. A design that has none of them is left out, which a note says where
     `models=` does not say which are wanted. Raises UserError for a seed that no score has."""
     wanted, there = settings.seeds, set(scores.frame["seed"])
@@ -25,26 +47,21 @@ def of_seeds(scores: Scores, settings: Settings) -> Scores:
     if not wanted:
         return scores
     frame = scores.frame[scores.frame["seed"].isin(wanted)]
-    kept, gone = dict[str, Design](), list[str]()
-    for label, design in scores.designs.items():
-        if label in set(frame["design"]):
-            kept[label] = replace(design, runs=tuple(run for run in design.runs if run.seed in wanted))
-        elif design.trained:
-            gone.append(label)
+    have = set(frame["design"])
+    kept = {
+        label: replace(design, runs=tuple(run for run in design.runs if run.seed in wanted))
+        for label, design in scores.designs.items()
+        if label in have
+    }
+    gone = [label for label, design in scores.designs.items() if design.trained and label not in have]
     note = f"Left out, since they have no score with a seed of seeds=: {listed(gone)}."
     notes = (note, *scores.notes) if gone and not settings.models else scores.notes
     return replace(scores, frame=frame, designs=kept, notes=notes)
 
 
-def choose(scores: Scores, settings: Settings) -> list[str]:
-    """Return the labels of the designs to compare, in order.
-
-    Without `models=`: all trained designs (or all, where none is trained), in config order. With it: in the order
-    given, the matches of a glob in config order; a glob takes untrained references only if it says "untrained".
-    Raises UserError for a pattern without a match, for one design alone, and for one that lacks some of the seeds asked
-    for.
-    """
-    designs, ordered = scores.designs, config_order(scores.designs, settings.order)
+def _compared(designs: dict[str, Design], settings: Settings) -> list[str]:
+    """Return the labels of the designs to compare, in order."""
+    ordered = config_order(designs, settings.order)
     chosen = [label for label in ordered if designs[label].trained] or ordered
     if settings.models:
         chosen = []
@@ -56,8 +73,6 @@ def choose(scores: Scores, settings: Settings) -> list[str]:
             chosen += [label for label in matches if label not in chosen]
     if len(chosen) < 2:
         raise UserError(f"Only one design to compare: {chosen[0]}. A paired test needs two; widen models= or scores=.")
-    if settings.seeds and "seed" not in settings.allow:
-        _check_every_seed(scores.frame, chosen, settings.seeds)
     return chosen
 
 
@@ -81,28 +96,16 @@ def _check_every_seed(frame: pd.DataFrame, designs: list[str], wanted: Sequence[
         raise UserError(f"{listed(lines, 4)}. Train and score it, or leave the seed out of seeds=.")
 
 
-def choose_control(designs: dict[str, Design], chosen: Sequence[str], name: str, whole: Sequence[str]) -> str:
-    """Return the label of the design that `against=` names, "" where it names none.
-
-    whole: the designs that were not dropped for a missing task. Raises UserError if unknown or dropped.
-    """
-    if not name:
-        return ""
-    label = next((label for label in chosen if _spellings(name) & names_of(label, designs[label])), None)
-    if label is None:
-        raise UserError(f"against={name} is not among the designs compared. {suggest(name, chosen)}")
-    if label not in whole:
-        raise UserError(
-            f"against={name} lacks tasks and was dropped. Choose another, or leave missing=drop_models out."
-        )
-    return label
+def _control(designs: dict[str, Design], compared: Sequence[str], name: str) -> str:
+    """Return the label of the design that `against=` names, "" where it names none."""
+    label = next((label for label in compared if _spellings(name) & names_of(label, designs[label])), None)
+    if name and label is None:
+        raise UserError(f"against={name} is not among the designs compared. {suggest(name, compared)}")
+    return label or ""
 
 
-def rows_of(frame: pd.DataFrame, designs: Sequence[str], settings: Settings) -> pd.DataFrame:
-    """Return the scores of these designs and of the tasks asked for.
-
-    Raises UserError for a type or task that no score has.
-    """
+def _rows(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
+    """Return the scores of the types and tasks asked for. Raises UserError for one that no score has."""
     for key, column, patterns in (("types", "type", settings.types), ("tasks", "task", settings.tasks)):
         names, wanted = set(frame[column]), set()
         for pattern in patterns:
@@ -111,4 +114,22 @@ def rows_of(frame: pd.DataFrame, designs: Sequence[str], settings: Settings) -> 
                 raise UserError(f"{key}= names {pattern!r}, which no score has. {suggest(pattern, names)}")
             wanted |= matches
         frame = frame[frame[column].isin(wanted)] if patterns else frame
-    return frame[frame["design"].isin(designs)]
+    return frame
+
+
+def twins_of(labels: Iterable[str], designs: dict[str, Design]) -> dict[str, str]:
+    """Return design -> its untrained reference, for the designs that are trained and have one."""
+    twins: dict[str, str] = {}
+    for label in labels:
+        mine = designs[label]
+        if mine.trained and any(mine.factors.values()):
+            same = [name for name, other in designs.items() if not other.trained and _same_cell(mine, other)]
+            twins |= {label: same[0]} if same else {}
+    return twins
+
+
+def _same_cell(mine: Design, other: Design) -> bool:
+    """Study, pooler, attention and further factors (a csv knows factors alone); a reference without a run has no
+    training keys."""
+    agree = (mine.study, mine.pooler, mine.attn) == (other.study, other.pooler, other.attn)
+    return agree and all(other.factors.get(key) in (value, "absent", None) for key, value in mine.factors.items())

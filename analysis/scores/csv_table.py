@@ -4,42 +4,54 @@ import math
 import re
 import warnings
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from analysis.manifests.designs import Design
+from analysis.manifests.designs import UNTRAINED, Design
 from analysis.names import suggest
-from analysis.scores.source import Source, table
-from analysis.scores.tasks import known_types
+from analysis.scores.long_table import Source, table
+from analysis.scores.tasks import known_types, read_types
 from cli.errors import UserError, reading
 
 # Columns of published tables that are no tasks: counts, means, ranks, remarks on the model.
 NO_TASK = re.compile(r"(n|mean|avg|average|rank|borda)([ _].*)?$|revision$|parameters$", re.IGNORECASE)
 REMEDY = "Save the table as csv in UTF-8, with commas, and decimals with points."
-LONG = ("model", "task", "score", "type", "seed", "split", "subsets", "training")  # with a meaning, so never factors
+LONG = ("model", "task", "score", "type", "seed", "split", "subsets")  # with a meaning, so never factors
 OURS = ["design", "model"]  # begin a scores.csv of this program, where a model has the name of its design
-BEFORE = "before"  # `training` of an untrained reference
+MISSING = ("", "nan", "na", "n/a", "none", "null", "-")  # cells without a score
 
 
-def read_csv(path: Path, own_types: dict[str, str], factors: tuple[str, ...] = ()) -> Source:
-    """Read a csv: long (columns model, task, score, optionally type, seed, split, subsets, training) or wide (first
-    column model, then tasks).
+def read_csv(path: Path, factors: tuple[str, ...] = ()) -> Source:
+    """Read a csv: long (columns model, task, score, optionally type, seed, split, subsets) or wide (first column model,
+    then tasks).
 
     A column of a long table that is named as one of `factors` says which level of it a model has, empty: that it does
-    not apply. `training` is "before" for an untrained reference. An empty cell of a wide table is a gap. `own_types`
-    names tasks that mteb does not know, for the wide form. Raises UserError (file, line) for what cannot be read.
+    not apply. A model whose name ends in " (untrained)" is a reference. A cell without a score makes a row with a
+    `problem`, an empty one of a wide table none. A tasks.json beside the file names the types of tasks that mteb does
+    not know. Raises UserError (file, line) for what cannot be read.
     """
-    cells = _load(path)
-    lower = cells.rename(columns=str.lower)
+    cells, beside = _cells(path), path.parent / "tasks.json"
+    types = read_types(beside) if beside.is_file() else {}
+    lower, notes = cells.rename(columns=str.lower), tuple[str, ...]()
     if {"model", "task", "score"} <= set(lower):
-        return _long(path, lower, [name for name in factors if name.lower() in lower and name.lower() not in LONG])
-    if "task" in lower:
+        long = lower
+        if list(long.columns[:2]) == OURS:
+            long = long.assign(model=long["design"])
+    elif "task" in lower:
         raise UserError(f"{path} has a column task but lacks model or score. Its columns: {', '.join(cells)}.")
-    return _wide(path, cells, own_types)
+    else:
+        long, notes = _melted(path, cells, known_types() | types)
+    nameless = long[(long["model"] == "") | (long["task"] == "")]
+    if len(nameless):
+        raise UserError(f"{nameless['source'].iloc[0]}: model or task is empty. Fill it in, or remove the line.")
+    levels = [name for name in factors if name.lower() in long and name.lower() not in LONG]
+    designs = _designs(long, levels)
+    long = long[[name for name in long if name in (*LONG, "source")]]
+    return Source(path, table(_scored(long if "task" in lower else long[long["score"] != ""])), designs, types, notes)
 
 
-def _load(path: Path) -> pd.DataFrame:
+def _cells(path: Path) -> pd.DataFrame:
     """Return the cells as text, with a column `source`: file and line."""
     with reading(path, REMEDY), warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # of lines with more cells than the header
@@ -54,35 +66,22 @@ def _load(path: Path) -> pd.DataFrame:
     return cells.assign(source=[f"{path}, line {line}" for line in lines])[kept]
 
 
-def _long(path: Path, cells: pd.DataFrame, factors: list[str]) -> Source:
-    if list(cells.columns[:2]) == OURS:
-        cells = cells.assign(model=cells["design"])
-    nameless = cells[(cells["model"] == "") | (cells["task"] == "")]
-    if len(nameless):
-        raise UserError(f"{nameless['source'].iloc[0]}: model or task is empty. Fill it in, or remove the line.")
-    cells = cells if "training" in cells else cells.assign(training="")
-    odd = cells[~cells["training"].isin(("", "after", BEFORE))]
-    if len(odd):
-        mend = f"Write {BEFORE} (of an untrained reference) or after, or give the column another name."
-        raise UserError(f"{odd['source'].iloc[0]}: training is {odd['training'].iloc[0]!r}. {mend}")
-    columns = [*(name.lower() for name in factors), "training"]
-    designs = {}
-    for model, rows in cells.groupby("model", sort=False):
+def _designs(long: pd.DataFrame, factors: list[str]) -> dict[str, Design]:
+    """Return model -> design. Raises UserError for a model on two levels of a factor."""
+    columns, designs = [name.lower() for name in factors], {}
+    for model, rows in long.groupby("model", sort=False):
         other = rows[rows[columns].ne(rows[columns].iloc[0]).any(axis=1)]
         if len(other):
             mend = "Mend it, or give each its own name in the column model."
             raise UserError(f"{other['source'].iloc[0]}: {model} has another {' or '.join(columns)} than above. {mend}")
-        first: dict[str, str] = rows.iloc[0].to_dict()
-        levels = {name: first[name.lower()] for name in factors}
-        designs[str(model)] = Design(str(model), trained=first["training"] != BEFORE, factors=levels)
-    scores = _numbers(cells["score"], cells["task"], cells["source"], "remove the line")
-    known = cells[[name for name in cells if name in (*LONG, "source")]]
-    return Source(path, table(known.assign(score=scores)), designs)
+        levels = {name: str(rows[name.lower()].iloc[0]) for name in factors}
+        designs[str(model)] = Design(str(model), trained=not str(model).endswith(UNTRAINED), factors=levels)
+    return designs
 
 
-def _wide(path: Path, cells: pd.DataFrame, own_types: dict[str, str]) -> Source:
+def _melted(path: Path, cells: pd.DataFrame, known: dict[str, str]) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return a wide table in the long form, empty cells too, and a note on its columns that are no tasks."""
     named, *columns = (name for name in cells if name != "source")
-    known = known_types() | own_types
     if named in known:
         raise UserError(f"{path}: the first column is the task {named}. Put a column with the models before it.")
     tasks = [name for name in columns if name in known]
@@ -91,29 +90,26 @@ def _wide(path: Path, cells: pd.DataFrame, own_types: dict[str, str]) -> Source:
     if unknown is not None or not tasks:
         raise UserError(
             f"{path}: column {unknown or named!r} is no task that is known. {suggest(unknown or named, known)} Long"
-            ' form: model, task, score. For a task of your own give task_types=<file> with {"<task>": "Retrieval"}.'
+            ' form: model, task, score. For a task of your own write {"<task>": "Retrieval"} to tasks.json beside it.'
         )
-    models = cells[named]
-    odd = cells[models.duplicated() | (models == "")]
+    odd = cells[cells[named].duplicated() | (cells[named] == "")]
     if len(odd):
         row = odd.iloc[0]
         raise UserError(f"{row['source']}: model {row[named]!r} is there twice, or has no name. Mend the line.")
-    long = cells.set_index([named, "source"])[tasks].rename_axis(columns="task").stack().rename("score").reset_index()
-    long = long[long["score"] != ""].rename(columns={named: "model"})
-    scores = _numbers(long["score"], long["task"], long["source"], "leave the cell empty where there is no score")
+    long = cells.rename(columns={named: "model"}).set_index(["model", "source"])[tasks].rename_axis(columns="task")
     note = f"{path.name}: columns that are no task were left out: {', '.join(others)}."
-    designs = {model: Design(model) for model in models}
-    return Source(path, table(long.assign(score=scores)), designs, notes=(note,) if others else ())
+    return long.stack().rename("score").reset_index(), (note,) if others else ()
 
 
-def _numbers(texts: pd.Series, tasks: pd.Series, sources: pd.Series, mend: str) -> Any:
-    """Return the scores. Raises UserError for the first that is no finite number."""
-    numbers = texts.map(_number)
-    wrong = numbers.isna()
-    if wrong.any():
-        what = f"the score of {tasks[wrong].iloc[0]} is {texts[wrong].iloc[0]!r}, not a number"
-        raise UserError(f"{sources[wrong].iloc[0]}: {what}. Mend it, or {mend}.")
-    return numbers
+def _scored(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with numbers for scores. Raises UserError for the first text that is no finite number."""
+    numbers, missing = cells["score"].map(_number), cells["score"].str.lower().isin(MISSING)
+    wrong = cells[numbers.isna() & ~missing]
+    if len(wrong):
+        row = wrong.iloc[0]
+        raise UserError(f"{row['source']}: the score of {row['task']} is {row['score']!r}, not a number. Mend it.")
+    problems = cells["source"] + ": there is no score of " + cells["task"] + " for " + cells["model"] + "."
+    return cells.assign(score=numbers, problem=np.where(missing, problems, ""))
 
 
 def _number(text: str) -> float:

@@ -1,52 +1,55 @@
-"""All sources that `scores=` names -> one long table."""
+"""All sources that `scores=` names -> one long table, on one scale."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
-from analysis.manifests.designs import RUNNING, design_of, read_manifest
+from analysis.manifests.designs import RUNNING, Design, design_of, labelled, read_manifest, usual_note
 from analysis.names import listed, suggest
-from analysis.scores.choose import of_seeds
 from analysis.scores.csv_table import read_csv
-from analysis.scores.long_table import Scores, counted, join, on_one_scale
+from analysis.scores.long_table import Scores, Source, counted, table
 from analysis.scores.mteb_results import read_results
-from analysis.scores.source import Source, table
-from analysis.scores.tasks import Benchmark, benchmark_of, read_types
+from analysis.scores.tasks import Benchmark, benchmark_of, known_types, type_of
 from analysis.settings import Settings
 from cli.errors import UserError
 from records.fingerprint import of_file
 from records.manifest import HELD_OUT
 
 BITS = 8  # of a byte
+PERCENT_FROM = 1.5  # no score in 0-1 exceeds it, and a whole table in percent never stays below
 
 
 def load(settings: Settings) -> Scores:
-    """Return the scores of all sources, of the benchmark's tasks and the seeds asked for, as one table.
+    """Return the scores of all sources, of the benchmark's tasks, as one table.
 
-    Raises UserError for a source that cannot be read, and for a seed that no score has.
+    Raises UserError for a source that cannot be read, a score that is there twice, and a task of unknown type.
     """
     benchmark = benchmark_of(settings.benchmark) if settings.benchmark else None
-    own_types = read_types(settings.task_types) if settings.task_types else {}
-    sources = [_read(path, settings, own_types, benchmark) for path in settings.scores]
-    sources = [_within(source, benchmark) for source in sources] if benchmark else sources
+    sources = [_read(path, settings, benchmark) for path in settings.scores]
+    sources = [_on_one_scale(_within(source, benchmark) if benchmark else source) for source in sources]
     if all(source.frame.empty for source in sources):
         raise UserError("No score is left of these sources. Change scores= or benchmark=.")
-    scores = join([on_one_scale(source, settings.scale) for source in sources], own_types)
-    _check_factors(settings.factors, scores)
-    return of_seeds(scores, settings)
+    frame, designs = pd.concat([source.frame for source in sources], ignore_index=True), _designs(sources)
+    _check_once(frame)
+    _check_factors(settings.factors, designs)
+    named = labelled(designs)
+    label = {design.model: name for name, design in named.items()}
+    types = _types(frame, {task: kind for source in sources for task, kind in source.types.items()})
+    frame = frame.assign(design=frame["model"].map(label), type=frame["task"].map(types))
+    reading = tuple(note for source in sources for note in source.notes)
+    return Scores(frame, named, benchmark, notes=tuple(usual_note(designs.values())), reading=reading)
 
 
-def _read(path: Path, settings: Settings, own_types: dict[str, str], benchmark: Benchmark | None) -> Source:
+def _read(path: Path, settings: Settings, benchmark: Benchmark | None) -> Source:
     if _is_run_of_documents(path):
         return _read_held_out(path, settings)
     if path.is_dir():
         return read_results(path, settings, benchmark)
-    beside = path.parent / "tasks.json"
-    types = read_types(beside) if beside.is_file() else {}
     if settings.split or settings.subsets or settings.revision:
         raise UserError(f"split=, subsets= and revision= choose among files of mteb. Leave them out, or {path} apart.")
-    return read_csv(path, types | own_types, settings.factors).changed(types=types)
+    return read_csv(path, settings.factors)
 
 
 def _is_run_of_documents(path: Path) -> bool:
@@ -95,9 +98,71 @@ def _within(source: Source, benchmark: Benchmark) -> Source:
     return source.changed(*notes, frame=frame)
 
 
-def _check_factors(factors: Sequence[str], scores: Scores) -> None:
+def _on_one_scale(source: Source) -> Source:
+    """Return the source with its scores between -1 and 1 (correlations may be negative).
+
+    A source with a score above `PERCENT_FROM` is in percent. Raises UserError for one outside its scale, and for a
+    model or task with several scores, none above 1, in a source in percent.
+    """
+    usable = source.frame[source.frame["problem"] == ""]
+    sizes = usable["score"].abs()
+    top = 0.0 if usable.empty else sizes.max()
+    limit = 100.0 if top > PERCENT_FROM else 1.0
+    if top > limit:
+        row = usable.loc[sizes.idxmax()]
+        where = f"{row['source']}: the score of {row['task']} for {row['model']}"
+        raise UserError(f"{where} is {row['score']:g}, outside {-limit:g} to {limit:g}. Mend it.")
+    if limit == 1:
+        return source
+    for what in ("model", "task"):
+        largest = sizes.groupby(usable[what], sort=False).agg(["size", "max"])
+        mixed = largest[(largest["size"] > 1) & (largest["max"] <= 1)]
+        if len(mixed):
+            raise UserError(
+                f"{source.path}: scores are 0-100 (largest {top:g}), but all {mixed['size'].iloc[0]} of {what}"
+                f" {mixed.index[0]} lie within 1: the scales are mixed. Mend the one or the others."
+            )
+    note = f"{source.path.name}: scores are 0-100 (largest {top:g}) and were divided by 100."
+    return source.changed(note, frame=source.frame.assign(score=source.frame["score"] / 100.0))
+
+
+def _designs(sources: Sequence[Source]) -> dict[str, Design]:
+    """Return model -> design over all sources; one of them may have more seeds of a model, or its factors."""
+    designs: dict[str, Design] = {}
+    for model, design in (item for source in sources for item in source.designs.items()):
+        known = designs.get(model)
+        stays = known and (known.runs or not design.factors)
+        designs[model] = replace(known, runs=(*known.runs, *design.runs)) if known and stays else design
+    return designs
+
+
+def _check_once(frame: pd.DataFrame) -> None:
+    """Raise UserError for a score that is there twice."""
+    twice = frame[frame.duplicated(["model", "seed", "task"], keep=False)]
+    if len(twice):
+        row = twice.iloc[0]
+        both = twice[(twice[["model", "seed", "task"]] == row[["model", "seed", "task"]]).all(axis=1)]["source"]
+        seed = f" (seed {row['seed']})" if row["seed"] else ""
+        where = f"{both.iloc[0]} and {both.iloc[1]}"
+        mend = "Remove one of them, or give studies of other bases other names."
+        raise UserError(f"{row['model']}{seed} has two scores on {row['task']}: {where}. {mend}")
+
+
+def _types(frame: pd.DataFrame, own: dict[str, str]) -> dict[str, str]:
+    """Return task -> type over all sources; two that disagree are refused. own: those that no column says."""
+    types: dict[str, str] = {}
+    for row in frame[frame["problem"] == ""].drop_duplicates(["task", "type"]).itertuples():
+        kind = row.type or types.get(row.task) or type_of(row.task, own, row.source)
+        other = types.setdefault(row.task, kind)
+        if other != kind:
+            raise UserError(f"{row.source}: task {row.task} has the type {kind}, elsewhere {other}. Mend one.")
+    known = known_types() | own
+    return {task: known.get(task, "") for task in frame["task"]} | types  # without a score a file may be of anything
+
+
+def _check_factors(factors: Sequence[str], designs: dict[str, Design]) -> None:
     """Raise UserError for a factor that was asked for and that no csv has as a column (manifests have a check)."""
-    known = {*Settings(scores=()).factors, *(name for design in scores.designs.values() for name in design.factors)}
+    known = {*Settings(scores=()).factors, *(name for design in designs.values() for name in design.factors)}
     unknown = [name for name in factors if name not in known]
     if unknown:
         raise UserError(

@@ -1,22 +1,31 @@
-"""Scores of an mteb results folder: results/<model>/<revision>/<task>.json, also .../experiments/<name>/<task>.json."""
+"""Scores of an mteb results folder: results/<model>/<revision>/<task>.json, also .../experiments/<name>/<task>.json.
 
+The score of a file is the plain mean of `main_score` over the splits and subsets that count.
+"""
+
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from analysis.manifests.designs import OURS, RUNNING, Design, Run, design_of, no_manifest, read_manifest
-from analysis.scores.mteb_task import Row, read_task
-from analysis.scores.source import Source, table
-from analysis.scores.tasks import Benchmark, read_types
+from analysis.names import listed
+from analysis.scores.long_table import Row, Source, table
+from analysis.scores.tasks import Benchmark, definition_of, read_types
 from analysis.settings import Settings
-from cli.errors import UserError
+from cli.errors import UserError, reading
+from records.files import read_object
+from records.fingerprint import of_value
 
 NOT_SCORES = ("model_meta.json", "manifest.json", "tasks.json", "experiment_params.json")
 SEED = re.compile(r"seed(\d+)(?:@.*)?$")
+REMEDY = "It is no result as mteb writes it today: remove the file, or score the task again."
+Entries = list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -30,17 +39,20 @@ class _Folder:
     seed: str
 
 
+class _NoScoreError(UserError):
+    """What counts was not scored, or its score is no number."""
+
+
 def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = None) -> Source:
     """Read every score below `path`, which may be the results folder or any folder above it.
 
     benchmark: whose splits and subsets count; a score that cannot be used is a row with its problem.
     Raises UserError where nothing is found, or where it is not clear which of two folders counts.
     """
-    roots = _results_roots(path)
-    found = [folder for root in roots for folder in _score_folders(root)]
+    roots = [path] if path.name == "results" else [p for p in sorted(path.rglob("results")) if p.is_dir()] or [path]
     models: dict[str, list[_Folder]] = defaultdict(list)
     halves = []
-    for folder in found:
+    for folder in (folder for root in roots for folder in _score_folders(root)):
         if not folder.run or folder.run.manifest["status"] != RUNNING:
             models[folder.model].append(folder)
         elif not settings.seeds or folder.seed in settings.seeds:
@@ -56,13 +68,6 @@ def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = N
     files = [folder / "tasks.json" for folder in beside if (folder / "tasks.json").is_file()]
     types = {task: kind for file in files for task, kind in read_types(file).items()}
     return Source(path, table(rows), designs, types, tuple(left_out))
-
-
-def _results_roots(path: Path) -> list[Path]:
-    """Return the folders named `results` in `path`, which may be one, or `path` where none is so named."""
-    if path.name == "results":
-        return [path]
-    return [folder for folder in sorted(path.rglob("results")) if folder.is_dir()] or [path]
 
 
 def _score_folders(root: Path) -> Iterator[_Folder]:
@@ -123,3 +128,88 @@ def _design(model: str, folders: Sequence[_Folder], factors: tuple[str, ...]) ->
     if runs and len(runs) < len(folders):
         raise no_manifest(next(folder.path for folder in folders if not folder.run))
     return design_of(runs, model, factors) if runs else Design(model=model)
+
+
+def read_task(
+    path: Path,
+    model: str,
+    seed: str,
+    *,
+    split: str = "",
+    subsets: Sequence[str] = (),
+    benchmark: Benchmark | None = None,
+    written: str | None = None,
+) -> Row:
+    """Return the row of one task file, of the scores that the benchmark defines, or of `split` and `subsets` (globs).
+
+    Without these: all subsets of test, where the file has it and mteb's metadata of the task do not name other splits
+    alone, or of the only split. The mean over splits and subsets, each (split, subset) counting once, is mteb's own
+    rule (`TaskResult.get_score`). A file that cannot be read, that lacks these scores, or where one is no finite
+    number, makes a row with a `problem`; so do other scores than those whose sha256 is `written` in the manifest.
+    """
+    row = Row(model, seed, path.stem, math.nan, str(path))
+    try:
+        with reading(path, REMEDY):
+            result = read_object(path, REMEDY)
+            splits: dict[str, Entries] = result.get("scores") or {}
+            task, dataset, mteb = (str(result.get(k) or "") for k in ("task_name", "dataset_revision", "mteb_version"))
+            row = replace(row, task=task or path.stem, dataset=dataset, mteb=mteb)
+            _check(path, splits, written)
+            chosen = _chosen(row.task, splits, split, subsets, benchmark)
+            values = [_main_score(entry) for entries in chosen.values() for entry in entries]
+            names = sorted({_subset(entry) for entries in chosen.values() for entry in entries})
+    except _NoScoreError as error:
+        return replace(row, problem=f"{path}: {error}. Score the task so, or leave it out with tasks=.")
+    except UserError as error:
+        return replace(row, problem=str(error))
+    return replace(row, score=math.fsum(values) / len(values), split=";".join(chosen), subsets=";".join(names))
+
+
+def _check(path: Path, splits: dict[str, Entries], written: str | None) -> None:
+    """Raise UserError where there are no scores, or others than those written."""
+    if not splits:
+        raise UserError(f'{path} has no "scores". {REMEDY}')
+    if written not in (None, of_value(splits)):
+        mend = "Give its evaluate.py command again."
+        raise UserError(f"{path} was changed since it was scored: the sha256 of its scores is another. {mend}")
+
+
+def _chosen(
+    task: str, splits: dict[str, Entries], split: str, subsets: Sequence[str], benchmark: Benchmark | None
+) -> dict[str, Entries]:
+    """Return split -> entries that count."""
+    if benchmark and task in benchmark.tasks:
+        definition = benchmark.tasks[task]
+        chosen = {s: [e for e in splits.get(s, []) if _subset(e) in definition.subsets] for s in definition.splits}
+        lacking = [split for split, entries in chosen.items() if len(entries) < len(definition.subsets)]
+        if lacking:
+            asked = f"{benchmark.name} scores {len(definition.subsets)} subsets of {listed(definition.splits)}"
+            raise _NoScoreError(f"{asked}, and of {listed(lacking)} the file lacks some; it has {listed(splits)}")
+        return chosen
+    name = _pick_split(task, splits, split)
+    kept = [e for e in splits[name] if not subsets or any(fnmatchcase(_subset(e), glob) for glob in subsets)]
+    if not kept:
+        raise _NoScoreError(f"it has no score of these subsets, only {listed(map(_subset, splits[name]), 8)}")
+    return {name: kept}
+
+
+def _pick_split(task: str, splits: dict[str, Entries], wanted: str) -> str:
+    if wanted and wanted not in splits:
+        raise _NoScoreError(f"there is no split {wanted!r}, only {listed(splits)}")
+    definition = definition_of(task)
+    known = [wanted] if wanted else [name for name in splits if definition and name in definition.splits]
+    known = known or list(splits)
+    if "test" not in known and len(known) > 1:
+        raise _NoScoreError(f"it has the splits {listed(splits)} and no test, so say split= or benchmark=")
+    return "test" if "test" in known else known[0]
+
+
+def _subset(entry: dict[str, Any]) -> str:
+    return str(entry.get("hf_subset", "default"))
+
+
+def _main_score(entry: dict[str, Any]) -> float:
+    value = entry.get("main_score")
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise _NoScoreError(f"main_score of subset {_subset(entry)!r} is {value}, not a number")
+    return float(value)

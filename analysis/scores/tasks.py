@@ -50,8 +50,7 @@ def type_of(task: str, own_types: dict[str, str], source: str) -> str:
     if not kind:
         raise UserError(
             f"{source}: the type of task {task!r} is not known. {suggest(task, known_types())} For a task of your own"
-            f' give task_types=<file> with {{"{task}": {{"type": "Retrieval"}}}}; a tasks.json beside results does too,'
-            " or a column type in a long csv."
+            f' write {{"{task}": "Retrieval"}} to tasks.json beside the scores, or a column type to a long csv.'
         )
     return kind
 

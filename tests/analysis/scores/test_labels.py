@@ -1,8 +1,7 @@
 """What designs are called where they differ in more than pooler and attention."""
 
 from analysis.manifests.compared_keys import factor_value
-from analysis.manifests.designs import Design
-from analysis.scores.labels import labelled, usual_note
+from analysis.manifests.designs import Design, labelled, usual_note
 from tests.analysis.manifests import manifest
 
 

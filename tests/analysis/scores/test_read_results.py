@@ -74,7 +74,7 @@ def test_experiments_and_revisions(tmp_path, read_words, task_writer):
     ("text", "message"),
     [
         ("{", r"SciFact.json, line 1: not valid JSON"),
-        ('{"test": 1}', "no mteb result"),
+        ('{"test": 1}', 'has no "scores". It is no result as mteb writes it today'),
         ('{"scores": {"test": [{"main_score": NaN}]}}', "'default' is nan, not a number"),
         ('{"scores": {"test": [{"hf_subset": "en"}]}}', "'en' is None"),
         ('{"scores": {"test": [{"main_score": 1.2}]}}', r"is 1\.2, outside -1 to 1"),
@@ -95,7 +95,7 @@ def test_empty_folder_and_unknown_task(tmp_path, read_words, task_writer):
     for model in ("one", "two"):
         task_writer(tmp_path / "results" / model / "r", "SciFact", 0.5)
         task_writer(tmp_path / "results" / model / "r", "SciFacts", 0.5)
-    with pytest.raises(UserError, match=r"'SciFacts' is not known. Nearest: .*SciFact.*task_types="):
+    with pytest.raises(UserError, match=r"'SciFacts' is not known. Nearest: .*SciFact.*tasks.json beside"):
         read_words(f"scores={tmp_path}")
-    (tmp_path / "mine.json").write_text('{"SciFacts": {"type": "Probing"}}')
-    assert "Probing" in read_words(f"scores={tmp_path}", f"task_types={tmp_path / 'mine.json'}").material.types
+    (tmp_path / "tasks.json").write_text('{"SciFacts": {"type": "Probing"}}')
+    assert "Probing" in read_words(f"scores={tmp_path}").material.types

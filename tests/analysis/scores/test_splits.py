@@ -72,7 +72,7 @@ def test_scores_are_those_of_mteb(tmp_path, benchmark):
     import numpy as np
     from mteb.results import TaskResult
 
-    from analysis.scores.mteb_task import read_task
+    from analysis.scores.mteb_results import read_task
 
     random = np.random.default_rng(0)
     definition = benchmark_of(benchmark)
@@ -106,7 +106,7 @@ def test_mixed_splits_are_refused_where_they_are_compared_alone(english, read_wo
         read_words(f"scores={english}", "benchmark=MTEB(eng, v1)", "missing=fail")
     dropped = read_words(f"scores={english}", "benchmark=MTEB(eng, v1)")
     assert "MSMARCO" not in dropped.material.matrix.index
-    assert any("what counts (split, subsets): MSMARCO: a, c." in note for note in dropped.notes)
+    assert any("what counts (split, subsets): MSMARCO (a, c)." in note for note in dropped.notes)
 
 
 def test_designs_on_other_subsets_are_not_compared(tmp_path, read_words, task_writer):
