@@ -1,7 +1,6 @@
 """The embedded training data: docstrings of the pinned dependencies, without any text of the held-out packages."""
 
 import hashlib
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
@@ -10,10 +9,10 @@ from typing import Any, TypeVar
 
 from cli.errors import UserError
 from corpora.cleaning import CLEANING_VERSION
-from corpora.docstrings import STDLIB, Docstring, package_versions, read_docstrings, read_lines, write_lines
+from corpora.docstrings import STDLIB, Docstring, package_sources, read_docstrings, read_lines, subpackages, write_lines
 from corpora.near_copies import NearCopies, distinct
-from corpora.subpackages import subpackages
 from corpora.triples import Triple
+from records.fingerprint import of_value
 
 TEXT_COPY = 0.8  # raw text: drop what is almost the same
 SELECTION_VERSION = 3  # raise when the choice of texts changes: it is cached
@@ -54,10 +53,10 @@ def _held_out(data: Config) -> list[str]:
 
 
 def _kept(kind: str, data: Config, cache_dir: str, choose: Callable[[], list[Docstring]]) -> list[Docstring]:
-    """What `choose` returns, kept by the versions of all packages."""
-    versions = package_versions([*data["packages"], *_held_out(data)])
-    key = json.dumps([versions, data["packages"], CLEANING_VERSION, SELECTION_VERSION, TEXT_COPY, PAIR_COPY])
-    path = Path(cache_dir, "docstrings", f"{kind}-{hashlib.sha256(key.encode()).hexdigest()[:12]}.jsonl")
+    """What `choose` returns, kept by the versions and sources of all packages."""
+    sources = package_sources([*data["packages"], *_held_out(data)])
+    key = of_value([sources, data["packages"], CLEANING_VERSION, SELECTION_VERSION, TEXT_COPY, PAIR_COPY])[:12]
+    path = Path(cache_dir, "docstrings", f"{kind}-{key}.jsonl")
     if not path.exists():
         write_lines(path, map(asdict, choose()))
     return [Docstring(**values) for values in read_lines(path)]

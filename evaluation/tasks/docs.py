@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
-from corpora.docstrings import package_versions, read_docstrings
+from corpora.docstrings import package_sources, package_versions, read_docstrings
 from corpora.words import first_words, word_count
 from evaluation.tasks.docs_documents import Document, Sizes, select
 from evaluation.tasks.task_data import TaskData
@@ -51,7 +51,7 @@ def docs_tasks(packages: Sequence[str], sizes: Sizes, cache_dir: Path | str = "c
             documents = select(read_docstrings([package], cache_dir), sizes)
             return package_tasks(package, f"docstrings of {package} {version}", documents, sizes)
 
-        tasks += cached([package, version, asdict(sizes)], cache_dir, build)
+        tasks += cached([package, version, package_sources([package]), asdict(sizes)], cache_dir, build)
     return tasks
 
 

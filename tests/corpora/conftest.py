@@ -9,6 +9,7 @@ def forget_packages() -> None:
     """Drop what the reader remembers of the environment."""
     docstrings._distributions.cache_clear()
     docstrings._version.cache_clear()
+    docstrings._owner.cache_clear()
 
 
 @pytest.fixture

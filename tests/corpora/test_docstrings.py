@@ -45,15 +45,25 @@ def test_all_kinds_of_docstrings_are_read_without_importing_and_no_tests(install
     ]
 
 
-def test_a_new_version_is_read_anew_and_an_old_one_from_the_cache(site, install_package, tmp_path):
-    install_package("booksh", {"__init__.py": '"""Old words."""'})
-    assert [d.summary for d in read(["booksh"], tmp_path)] == ["Old words."]
-    (site / "booksh" / "__init__.py").write_text('"""New words."""')
-    assert [d.summary for d in read(["booksh"], tmp_path)] == ["Old words."]
+def test_a_new_version_or_an_edit_is_read_anew_and_the_same_from_the_cache(
+    site, install_package, tmp_path, monkeypatch
+):
+    rest = "They stand on shelves of oak, in the order in which they were bought by the library over many years."
+    install_package("booksh", {"__init__.py": f'"""Old words of many books.\n\n{rest}"""'})
+    install_package("heldout", {"__init__.py": ""})
+    assert [d.summary for d in read(["booksh"], tmp_path)] == ["Old words of many books."]
+    assert [t.query for t in docstrings(SIDES, str(tmp_path / "cache"))] == ["Old words of many books."]
+    with monkeypatch.context() as patch:
+        patch.setattr("corpora.docstrings._read_package", None)
+        assert [d.summary for d in read(["booksh"], tmp_path)] == ["Old words of many books."], "from the cache"
+    (site / "booksh" / "__init__.py").write_text(f'"""New words of many books.\n\n{rest}"""')
+    assert [t.query for t in docstrings(SIDES, str(tmp_path / "cache"))] == ["New words of many books."], (
+        "the version stayed"
+    )
     (site / "booksh-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: booksh\nVersion: 1.1\n")
     install_package("other", {"__init__.py": ""})
     assert package_versions(["booksh"]) == {"booksh": "1.1"}
-    assert [d.summary for d in read(["booksh"], tmp_path)] == ["New words."]
+    assert [d.summary for d in read(["booksh"], tmp_path)] == ["New words of many books."]
 
 
 def test_a_package_cannot_be_on_both_sides(install_package, tmp_path):
@@ -108,7 +118,7 @@ LESSON = (
 )
 
 
-def test_triples_are_kept_with_the_versions_of_the_packages(install_package, site, tmp_path):
+def test_triples_are_kept_with_the_versions_of_the_packages(install_package, site, tmp_path, monkeypatch):
     def lessons(*words):
         return {f"m{i}.py": LESSON.format(w, f"{w} {i} of {w}s", "more " * 9 + w) for i, w in enumerate(words)}
 
@@ -119,13 +129,12 @@ def test_triples_are_kept_with_the_versions_of_the_packages(install_package, sit
     asked = SIDES, str(tmp_path / "cache")
     assert docstrings(*asked) == made
     assert [len(t.negatives) for t in made] == [1, 1, 1]
-    for path in (site / "booksh").iterdir():
-        path.unlink()
-    for path in (tmp_path / "cache" / "docstrings").glob("*.jsonl"):
-        if not path.name.startswith("pairs-"):
-            path.unlink()
-    assert docstrings(*asked) == made, "nothing else is read"
-    assert training_pairs(*asked) == kept, "no search for near-copies again"
+    with monkeypatch.context() as patch:
+        for name in ("read_docstrings", "_without_copies", "usable"):
+            patch.setattr(f"corpora.docstring_pairs.{name}", None)
+        assert docstrings(*asked) == made, "nothing else is read"
+        assert training_pairs(*asked) == kept, "no search for near-copies again"
+    shutil.rmtree(site / "booksh")
     shutil.rmtree(site / "booksh-1.0.dist-info")
     install_package("booksh", lessons("Count", "Sort"), version="2.0")
     assert len(docstrings(*asked)) == 2
