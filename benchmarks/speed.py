@@ -24,8 +24,7 @@ from benchmarks.contestants import Config, DenseStep, OurStep, PeerStep, Step, t
 from cli.compose import composed, plain
 from cli.errors import UserError, guard
 from cli.quiet import quieten
-from corpora.readers import read_triples
-from corpora.triples import Triple
+from corpora.triples import Triple, read_triples
 from encoders.precision import best_device, resolve_precision
 from training.cost import training_flops
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from cli.errors import UserError, nearest
-from corpora.readers import function_of
-from corpora.triples import Triple, fingerprint
+from corpora.triples import Triple, fingerprint, function_of
 
 Config = dict[str, Any]
 

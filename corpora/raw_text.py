@@ -9,8 +9,7 @@ from cli.errors import UserError, reading
 from corpora.docstring_pairs import training_side
 from corpora.files import REMEDY, data_files, rows, stem, text_of
 from corpora.hub import load_split, rows_of
-from corpora.readers import function_of, read_once
-from corpora.triples import Triple
+from corpora.triples import Triple, function_of, read_once
 
 Config = dict[str, Any]
 

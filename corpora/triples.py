@@ -1,15 +1,21 @@
-"""The unit of training data: a query, its positive, and any number of hard negatives; of classes, of graded pairs."""
+"""The unit of training data: a query, its positive and any number of hard negatives; what makes it of `data=`."""
 
 import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, KeysView, Mapping, Sequence
+from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from math import isfinite, nan
+from pkgutil import resolve_name
 from typing import Any, ClassVar
+
+from cli.errors import UserError
+
+Config = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,33 @@ def described(triples: Sequence[Triple]) -> dict[str, Any]:
         "sources": dict(Counter(triple.source for triple in triples).most_common()),
         "instructed": sum(triple.instruction is not None for triple in triples),
     }
+
+
+def read_triples(data: Config, cache_dir: str) -> list[Triple]:
+    """Return the triples of a `data` configuration by the function that `data.reader` names."""
+    if "reader" not in data:
+        raise UserError(
+            f"data={data['name']} holds raw text, and this objective trains on pairs. "
+            "Give data=docstrings or data=jsonl."
+        )
+    return read_once(function_of(data["reader"]), data, cache_dir)
+
+
+def function_of(name: str) -> Callable:
+    """Return the function that "package.module.function" names."""
+    return resolve_name(":".join(name.rsplit(".", 1)))  # without the colon it hides what a module fails to import
+
+
+def read_once(read: Callable, data: Config, cache_dir: str) -> list[Triple]:
+    """Return what `read` makes of a `data` configuration; the last two are kept, but for files, which may change."""
+    if data.get("path") or "sources" in data:
+        return list(read(data, cache_dir))
+    return list(_kept(read, json.dumps(data, sort_keys=True), cache_dir))
+
+
+@lru_cache(maxsize=2)  # the cells of a sweep read the same data, its stages the same text
+def _kept(read: Callable, data: str, cache_dir: str) -> tuple[Triple, ...]:
+    return tuple(read(json.loads(data), cache_dir))
 
 
 MISSPELT = 0.9  # similarity from which an unknown key is taken for a misspelt one, not for a column of its own

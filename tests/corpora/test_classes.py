@@ -8,9 +8,8 @@ import pytest
 from cli.compose import composed, plain
 from cli.errors import UserError
 from corpora.classes import Labelled, class_triples
-from corpora.readers import read_triples
-from corpora.subpackages import subpackages
-from corpora.triples import Triple
+from corpora.docstrings import subpackages
+from corpora.triples import Triple, read_triples
 
 
 def labelled(counts: dict[tuple[str, str], int]) -> list[Labelled]:

@@ -11,8 +11,7 @@ import pytest
 from cli.compose import composed, plain
 from cli.errors import UserError
 from corpora.files import data_files
-from corpora.readers import read_triples
-from corpora.triples import Triple
+from corpora.triples import Triple, read_triples
 
 ROWS = [
     {"query": "what is a sum", "positive": "all, added", "negative": 'a "product"', "source": "maths"},

@@ -12,8 +12,7 @@ from cli.compose import composed, plain
 from cli.errors import UserError
 from corpora.docstring_pairs import training_side
 from corpora.raw_text import read_texts
-from corpora.readers import read_triples
-from corpora.triples import Triple
+from corpora.triples import Triple, read_triples
 
 
 def data(*words):

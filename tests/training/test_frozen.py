@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 from transformers import AutoModel
 
 from cli.errors import UserError
-from corpora.readers import read_triples
+from corpora.triples import read_triples
 from encoders.backbone import load_backbone
 from encoders.frozen import CachedEncoder, StateCache
 from encoders.loading import build_tokenizer, load_run

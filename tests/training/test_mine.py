@@ -7,7 +7,7 @@ import pytest
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from corpora.readers import read_triples
+from corpora.triples import read_triples
 from encoders.loading import load_run
 from records.manifest import read_manifest
 from records.run_folder import RunFolder

@@ -7,8 +7,7 @@ import pytest
 from cli.compose import composed, plain
 from cli.errors import UserError
 from corpora.mix import by_source, facts, shares
-from corpora.readers import read_triples
-from corpora.triples import Triple, fingerprint
+from corpora.triples import Triple, fingerprint, read_triples
 from training.checks import check_sizes
 from training.mix_order import order_of, split
 

@@ -9,8 +9,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from cli.compose import HOME, composed, plain
 from cli.errors import UserError
-from corpora.readers import read_triples
-from corpora.triples import Triple
+from corpora.triples import Triple, read_triples
 from tests.triples import write_triples
 from training.specialise.command import Specialising, run
 from training.specialise.generator import Generator, group, prompt_of, seed_examples, shown

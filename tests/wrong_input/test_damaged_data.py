@@ -11,7 +11,7 @@ import pytest
 
 from cli.compose import composed, plain
 from corpora.raw_text import read_texts
-from corpora.readers import read_triples
+from corpora.triples import read_triples
 from evaluation.tasks.folder import folder_tasks
 from representation.word_labels import read_conll
 from tests.corpora.test_files import write_csv, write_jsonl, write_parquet

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from cli.errors import UserError
 from cli.limits import DATA, DATA_WORDS, Limit, check_limits, real
-from corpora.readers import read_triples
-from corpora.triples import Triple, described
+from corpora.triples import Triple, described, read_triples
 from encoders.precision import best_device
 from records.fingerprint import stream_seed
 from records.manifest import code

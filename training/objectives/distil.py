@@ -13,8 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from cli.errors import UserError
 from cli.limits import Limit
 from cli.limits import real as number
-from corpora.readers import read_triples
-from corpora.triples import Triple
+from corpora.triples import Triple, read_triples
 from encoders.tokens import DEFAULT, Template, Tokens
 from training.objectives.infonce import NDCG, InfoNCE, candidates
 from training.objectives.objective import Config, Objective, Scores

@@ -10,8 +10,7 @@ from torch.nn import functional as F
 
 from cli.errors import UserError
 from cli.limits import Limit, check_dims, real
-from corpora.readers import read_triples
-from corpora.triples import Triple
+from corpora.triples import Triple, read_triples
 from encoders.tokens import DEFAULT, Template, Tokens
 from training.batches import query_side
 from training.objectives.objective import Config, Objective, Scores

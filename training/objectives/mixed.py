@@ -12,8 +12,7 @@ from torch.nn import functional as F
 
 from cli.errors import UserError
 from cli.limits import Limit, real
-from corpora.readers import read_triples
-from corpora.triples import Triple
+from corpora.triples import Triple, read_triples
 from encoders.tokens import Template, Tokens
 from training.batches import query_side
 from training.objectives.infonce import NDCG, InfoNCE, candidates, infonce

@@ -18,8 +18,7 @@ from cli.limits import (
     check_limits,
     real,
 )
-from corpora.readers import read_triples
-from corpora.triples import Triple, described
+from corpora.triples import Triple, described, read_triples
 from corpora.words import first_words
 from encoders.limits import ENCODER, ENCODER_WORDS
 from records.fingerprint import stream_seed
