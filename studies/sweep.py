@@ -43,7 +43,7 @@ def start(program: str, arguments: Sequence[str], run: Run, as_typed: Callable[[
     os.environ |= {FAILED: str(failed), "PYTHONPATH": os.pathsep.join([str(HOME), os.environ.get("PYTHONPATH", "")])}
     hydra.main(config_path=str(CONF), config_name=program, version_base="1.3")(partial(_job, run))()
     if failed.is_file():
-        lines = failed.read_text(encoding="utf-8").splitlines()
+        lines = failed.read_text(encoding="utf-8").strip("\n").split("\n")
         failed.unlink()
         print(*(f"failed: {line}" for line in lines), sep="\n", file=sys.stderr)
         raise UserError(f"{len(lines)} jobs of the sweep failed; the same command goes on from what is finished.")

@@ -84,4 +84,4 @@ def _source(module: str, definition: ast.stmt) -> str:
     """The lines of a definition, its decorators among them."""
     decorators = getattr(definition, "decorator_list", [])
     first = min([definition.lineno, *(decorator.lineno for decorator in decorators)])
-    return "\n".join(_text(module).splitlines()[first - 1 : definition.end_lineno])
+    return "\n".join(_text(module).split("\n")[first - 1 : definition.end_lineno])

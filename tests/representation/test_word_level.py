@@ -38,6 +38,18 @@ def test_examples_of_an_installed_package():
         list(code_examples(["no_such_package"]))
 
 
+@pytest.mark.parametrize("mark", list("\x0b\x0c\x1c\x85\xa0\u2028\u2029"))
+def test_no_mark_but_a_line_feed_ends_a_line(tmp_path, mark):
+    """Neither of code, where `tokenize` counts the lines, nor of a file of columns."""
+    code = f'x = "a{mark}b"\n' + CODE
+    assert labelled_code(code).forms[:3] == ["x", "=", f'"a{mark}b"']
+    assert labelled_code(code).forms[3:] == labelled_code(CODE).forms
+    path = tmp_path / "words.txt"
+    path.write_text(f"10{mark}000 CD O\r\nUN NNP B-ORG\n", encoding="utf-8", newline="")
+    (one,) = read_conll(path, 1)
+    assert (one.forms, one.labels) == ([f"10{mark}000", "UN"], ["CD", "NNP"])
+
+
 def test_sentences_of_columns(tmp_path):
     path = tmp_path / "words.txt"
     path.write_text(CONLL)
