@@ -154,13 +154,12 @@ class TextTokenizer:
         self.pad: int = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else self.eos
         first = tokenizer("a")["input_ids"][0]
         self.bos: int | None = first if first in (tokenizer.bos_token_id, tokenizer.cls_token_id) else None
-        self.special = [s for s in tokenizer.all_special_tokens if isinstance(s, str)]
 
     def __call__(self, texts: Sequence[str], instruction: str | None = None) -> list[Tokens]:
         """Tokenise `texts`, each written out by the template with the same instruction, if there is one.
 
         instruction: what `Template.asked` gave; an instruction alone is a query's.
-        Raises `UserError` for a text that is empty, or is nothing but special tokens or white space.
+        Raises `UserError` for a text that is empty or nothing but white space.
         """
         rows = self._rows(texts, instruction)
         for text, (_, roles) in zip(texts, rows, strict=True):
@@ -227,12 +226,8 @@ class TextTokenizer:
             )
 
     def _check(self, text: str, roles: list[int]) -> None:
-        bare = text
-        for special in self.special:
-            bare = bare.replace(special, "")
-        if not bare.strip():
-            what = "is only special tokens" if text.strip() else "is empty"
-            raise UserError(f"A text {what} ({text[:40]!r}): it has no embedding. Remove it from the data.")
+        if not text.strip():
+            raise UserError(f"A text is empty ({text[:40]!r}): it has no embedding. Remove it from the data.")
         if TEXT not in roles:
             raise UserError(
                 f"max_length={self.max_length} leaves no room for the text after its instruction ({text[:40]!r}). "

@@ -1,24 +1,20 @@
 """`python evaluate.py key=value ...`: configuration in, scores on disk, a table on the screen."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
-from cli.limits import (
-    Limit,
-    check_dims,
-    check_limits,
-    real,
-)
+from cli.limits import Limit, check_dims, check_limits, real
 from cli.quiet import quieten
 from encoders.limits import ENCODER, ENCODER_WORDS
 from evaluation.candidates import Candidate, Config, candidates, configured
 from evaluation.instructions import MODES, read_instructions
-from evaluation.overlap import overlap_notes
 from evaluation.readings import check_readings, read_by, share_starts
-from evaluation.scoring import Options, Outcome, score
+from evaluation.results import model_folder
+from evaluation.scoring import Counts, Options, Outcome, of_disk, score
 
 LIMITS = ENCODER | {
     "overlap": real(0, "not counted", largest=1),
@@ -29,10 +25,17 @@ LIMITS = ENCODER | {
 }
 WORDS = ENCODER_WORDS | {
     "instructions": (None, *MODES),
-    "untrained": (None, "also", "only", True, False),
+    "untrained": (None, "also", "only"),
     "benchmark.kind": ("docs", "mteb"),
 }
+SHOWN = 5  # tasks or encoders that a note names
 OF_OURS = ("run", "readings", "untrained", "instructions", "predictions")  # keys that foreign= knows nothing of
+
+
+class UnfinishedError(UserError):
+    """Some scores failed, the others are there."""
+
+    code = 1  # exit code
 
 
 def check(cfg: Config) -> list[str]:
@@ -55,16 +58,6 @@ def check_words(words: Sequence[str]) -> None:
         task_set(cfg)
 
 
-def check_encoder(cfg: Config) -> None:
-    """Refuse settings of pooler and attention that their classes do not allow; this imports torch."""
-    from encoders.attention.pattern import pattern_of
-    from poolers.shared.registry import check_pooler, refuse_blind
-
-    pattern_of(cfg["attn"])
-    check_pooler(cfg["pooler"])
-    refuse_blind(cfg["pooler"], cfg["attn"]["name"])
-
-
 def run(cfg: Config) -> list[Outcome]:
     """Score all that `cfg` (conf/evaluate.yaml) asks for; return the outcomes, in order."""
     readings = check(cfg)
@@ -77,7 +70,6 @@ def run(cfg: Config) -> list[Outcome]:
     from evaluation.tasks.chosen import task_set
 
     quieten()
-    check_encoder(cfg)
     if cfg["threads"] is not None:
         torch.set_num_threads(cfg["threads"])
     tasks = task_set(cfg).tasks
@@ -92,9 +84,23 @@ def run(cfg: Config) -> list[Outcome]:
     for place in dict.fromkeys(outcome.folder.parents[2] for outcome in outcomes):
         print(f"Scores: {place / 'results'}. Compare them: python -m analysis scores={place}{uncontrolled}")
     over = overlap_notes([(o.title, o.overlap, o.unmeasured) for o in outcomes], cfg["overlap"])
-    for note in (*over, *_uninstructed(encoders)):
+    for note in (*over, *_uninstructed(encoders), *_empty(outcomes)):
         print(f"Note: {note}")
+    _refuse_failed(outcomes)
     return outcomes
+
+
+def _refuse_failed(outcomes: Sequence[Outcome]) -> None:
+    """List the scores that failed, by cause. Raises `UnfinishedError` where there are any."""
+    causes: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        for task, why in outcome.failed.items():
+            causes.setdefault(f"{outcome.title}: {why}", []).append(task)
+    for cause, tasks in causes.items():
+        print(f"failed: {', '.join(tasks)} of {cause}", file=sys.stderr)
+    if causes:
+        number = sum(map(len, causes.values()))
+        raise UnfinishedError(f"{number} scores failed; the same command goes on from those that are there.")
 
 
 def _score_all(encoders: list[Candidate], tasks: list[Any], cfg: Config) -> list[Outcome]:
@@ -124,25 +130,39 @@ def _score_all(encoders: list[Candidate], tasks: list[Any], cfg: Config) -> list
                 cache_dir=cache_dir if cfg["embeddings"] else None,
                 overlap=None if cfg["overlap"] is None else cache_dir,
             )
-            outcomes[i] = score(encoders[i], tasks, options, on_task, on_texts)
-            print(outcomes[i].cost, flush=True)
+            try:
+                outcomes[i] = score(encoders[i], tasks, options, on_task, on_texts)
+                print(outcomes[i].cost, flush=True)
+            except UserError as error:  # of a run that cannot be loaded
+                if len(encoders) == 1 or of_disk(error):
+                    raise
+                outcomes[i] = Outcome(encoders[i].title, model_folder(encoders[i]) / "none", failed={"all": str(error)})
     return [outcomes[i] for i in range(len(encoders))]
 
 
 def score_table(outcomes: Sequence[Outcome]) -> str:
-    """Return the mean main score by type, each task counting once, and the mean over types."""
+    """Return the mean main score by type, each task counting once, and the mean over types.
+
+    A task that failed for all is left out; one that failed for some leaves their means empty.
+    """
     import pandas as pd
 
     from evaluation.tasks.task_data import TYPES
 
-    rows = [(number, kind, value) for number, o in enumerate(outcomes) for kind, value in o.scores.values()]
-    scores = pd.DataFrame(rows, columns=["outcome", "type", "score"])
-    means = scores.pivot_table("score", "outcome", "type")
-    kinds = [*(kind for kind in TYPES if kind in means), *sorted(set(means) - set(TYPES))]
-    counts = scores["type"].value_counts() // len(outcomes)
-    table = means[kinds].assign(**{"mean of types": means.mean(axis=1)})
-    table = table.set_axis([o.title for o in outcomes]).rename(columns={k: f"{k} ({counts[k]})" for k in kinds})
-    return table.rename_axis(columns="mean main score").to_string(float_format="%.4f")
+    scores = pd.DataFrame([{task: value for task, (_, value) in o.scores.items()} for o in outcomes])
+    type_of = {task: kind for o in outcomes for task, (kind, _) in o.scores.items()}
+    kinds = [*(kind for kind in TYPES if kind in type_of.values()), *sorted({*type_of.values()} - {*TYPES})]
+    of_kind = {kind: [task for task in scores if type_of[str(task)] == kind] for kind in kinds}
+    table = pd.DataFrame({f"{k} ({len(t)})": scores[t].mean(axis=1, skipna=False) for k, t in of_kind.items()})
+    table["mean of types"] = table.mean(axis=1, skipna=False)
+    table = table.set_axis([o.title for o in outcomes]).rename_axis(columns="mean main score")
+    return table.to_string(float_format="%.4f", na_rep="")
+
+
+def _empty(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Say which tasks hold empty texts."""
+    if numbers := {task: number for o in outcomes for task, number in o.empty.items()}:
+        yield f"Empty texts got a vector of zeros, which no query finds. Their number by task: {numbers}."
 
 
 def _uninstructed(encoders: Sequence[Candidate]) -> Iterator[str]:
@@ -155,3 +175,32 @@ def _uninstructed(encoders: Sequence[Candidate]) -> Iterator[str]:
                 f"{candidate.title} was trained without instructions and is scored with them. Give instructions=none, "
                 "or train with data.instruction=..."
             )
+
+
+def overlap_notes(scored: Sequence[tuple[str, dict[str, Counts], str]], largest: float | None) -> Iterator[str]:
+    """Name the tasks of which more than the share `largest` of the texts was trained on, and what was not counted.
+
+    scored: title, counts by task, and what is lacking, of each encoder.
+    """
+    if largest is None:
+        return
+    for title, overlap, _ in scored:
+        shares = {task: counts["exact"] / max(1, counts["texts"]) for task, counts in overlap.items()}
+        over = sorted((task for task in shares if shares[task] > largest), key=lambda task: -shares[task])
+        if over:
+            named = _listed([f"{task} ({shares[task]:.1%})" for task in over])
+            yield (
+                f"Contamination: {title} was trained on more than {largest:.1%} of the texts of {len(over)} of "
+                f"{len(overlap)} tasks: {named}. Leave these tasks or those training texts out, or say so beside the "
+                "scores."
+            )
+    if lacking := [title for title, _, reason in scored if reason]:
+        yield (
+            f"Not counted for {_listed(lacking)}, how many texts of the tasks were trained on: cache_dir does not hold "
+            "the training texts. Give the train.py command again: it writes them."
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the first names and how many more there are."""
+    return ", ".join(names[:SHOWN]) + f" and {len(names) - SHOWN} more" * (len(names) > SHOWN)

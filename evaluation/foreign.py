@@ -11,7 +11,8 @@ from cli.errors import UserError, reading
 from encoders.precision import best_device
 from evaluation import results
 from evaluation.candidates import Config
-from evaluation.scoring import Outcome, evaluate_task, score_of
+from evaluation.mteb_encoder import evaluate_task
+from evaluation.scoring import Outcome, score_of
 from records.fingerprint import of_tensors, of_value
 
 
@@ -27,11 +28,12 @@ def score_foreign(cfg: Config, tasks: list[Any]) -> Outcome:
     folder = place / "results" / meta.model_name_as_path() / str(meta.revision)
     outcome = Outcome(f"{meta.name} (no manifest)", folder)
     for task in tasks:
-        for part in [*results.parts(task), task]:
-            if not results.finished(folder, part):
-                evaluate_task(adapter, part, place, None)
-                outcome.computed += part is task
-        outcome.scores[task.metadata.name] = task.metadata.type, score_of(folder, task)
+        with outcome.naming(task):
+            for part in [*results.parts(task), task]:
+                if not results.finished(folder, part):
+                    evaluate_task(adapter, part, place, None)
+                    outcome.computed += part is task
+            outcome.scores[task.metadata.name] = task.metadata.type, score_of(folder, task)
     results.describe_tasks(place, tasks)
     return outcome
 

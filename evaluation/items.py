@@ -25,7 +25,7 @@ def write_items(folder: Path, task: Any) -> None:
     and, one a item in the order of `ids`:
 
     * kind "mean", `values`: of a query (nDCG, MAP), of a text (the share of mteb's draws of shots with which it is
-      classified rightly, or the correlation of its summaries with their grades); their mean is the score;
+      classified rightly); their mean is the score;
     * kind "spearman" or "average_precision", `predicted` (cosine similarity) and `truth` (grade, label) of each pair:
       the score is no mean of items. For max_ap it is the average precision of the cosine, cosine_ap.
     """
@@ -52,9 +52,7 @@ def _maker(task: Any) -> Callable[[Any, Any, Any], Item] | None:
         return _pairs
     if kind == "Classification" and score == "accuracy" and not task.is_cross_validation:
         return _texts
-    if kind in ("STS", "Summarization") and score == "cosine_spearman":
-        return _pairs if kind == "STS" else _summaries
-    return None
+    return _pairs if kind == "STS" and score == "cosine_spearman" else None
 
 
 def _queries(task: Any, predicted: dict[str, dict[str, float]], data: Any) -> Item:
@@ -89,15 +87,3 @@ def _texts(task: Any, predicted: list[list[Any]], data: Any) -> Item:
     labels = list(data[task.label_column_name])
     right = [sum(draw[k] == label for draw in predicted) / len(predicted) for k, label in enumerate(labels)]
     return {"statistic": "accuracy", "kind": "mean", "ids": list(map(str, range(len(labels)))), "values": right}
-
-
-def _summaries(task: Any, predicted: dict[str, list[list[float]]], data: Any) -> Item:
-    """One value a text, its Spearman correlation. mteb leaves out texts whose grades are all alike, and its file of
-    predictions does not say which; it would drop one with equal cosines too, which real vectors do not give."""
-    from scipy.stats import spearmanr
-
-    varied = [k for k, grades in enumerate(data[task.relevancy_column_name]) if len(set(grades)) > 1]
-    grades, cosines = predicted["human_scores"], predicted["cosine_scores"]
-    values = [float(spearmanr(*row).statistic) for row in zip(grades, cosines, strict=True)]
-    ids = [str(k) for k, _ in zip(varied, values, strict=True)]
-    return {"statistic": "cosine_spearman", "kind": "mean", "ids": ids, "values": values}

@@ -1,28 +1,27 @@
 """Scores of one candidate on its tasks, on disk: mteb computes them, this module decides which are missing."""
 
 import math
-import random
 import time
-from collections.abc import Callable
-from copy import copy
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from cli.errors import UserError
-from corpora.overlap import OverlapCount
+from cli.errors import UserError, disk_fault
+from corpora.overlap import OverlapCount, place
 from encoders.tokens import template_of
 from evaluation import results
 from evaluation.candidates import Candidate
 from evaluation.embeddings import Embeddings
 from evaluation.instructions import Instructions
-from evaluation.overlap import Counts, training_files
 from records.files import alone_in
+from records.lineage import texts_read
 
-# Whose errors speak of the hub or of the way to it; of some neither OSError nor ConnectionError is a base.
-CLIENTS = {"huggingface_hub", "httpx", "httpcore", "requests", "urllib3", "aiohttp"}
-BY_NAME = ("inputs", "tasks", "scores", "overlap")  # parts of the record that grow with the tasks
+BY_NAME = ("inputs", "tasks", "scores", "overlap", "empty")  # parts of the record that grow with the tasks
+Counts = dict[str, int]
 
 
 @dataclass
@@ -34,17 +33,32 @@ class Outcome:
     scores: dict[str, tuple[str, float]] = field(default_factory=dict)  # task -> (type, main score)
     computed: int = 0  # tasks; the others were finished before
     seconds: float = 0.0  # in all, without loading the encoder
-    encoding: float = 0.0  # seconds of it in the encoder
     texts: int = 0  # encoded
-    tokens: int = 0  # encoded, after truncation
     overlap: dict[str, Counts] = field(default_factory=dict)  # task -> its texts, and those among the training texts
     unmeasured: str = ""  # digest of training texts that are not there, so that no overlap is counted
+    empty: dict[str, int] = field(default_factory=dict)  # task -> how often an empty text was asked for
+    failed: dict[str, str] = field(default_factory=dict)  # task -> why it has no score
 
     @property
     def cost(self) -> str:
         """A line on what was done: scores, texts, time."""
-        rate = f", {self.tokens / self.encoding:,.0f} tokens/s" if self.encoding else ""
-        return f"{self.title}: {self.computed} new scores, {self.texts:,} texts in {self.seconds:.0f} s{rate}"
+        return f"{self.title}: {self.computed} new scores, {self.texts:,} texts in {self.seconds:.0f} s"
+
+    @contextmanager
+    def naming(self, task: Any) -> Iterator[None]:
+        """Note why the block, which scores `task`, failed, so that others may go on; a fault of the disk ends them all.
+
+        An error that is no `UserError` shows its trace too.
+        """
+        try:
+            yield
+        except Exception as error:
+            if of_disk(error):
+                raise
+            ours = isinstance(error, UserError)
+            if not ours:
+                traceback.print_exception(error)
+            self.failed[task.metadata.name] = " ".join(f"{'' if ours else f'{type(error).__name__}: '}{error}".split())
 
 
 @dataclass(frozen=True)
@@ -57,6 +71,11 @@ class Options:
     overlap: Path | None = None  # cache_dir, below which the training texts lie; None: they are not looked for
 
 
+def of_disk(error: BaseException) -> bool:
+    """Return whether an error, or what it explains, is a fault of the disk, which no other task is spared."""
+    return bool(disk_fault(error) or disk_fault(error.__cause__ or error))
+
+
 def score(
     candidate: Candidate,
     tasks: list[Any],
@@ -66,32 +85,43 @@ def score(
 ) -> Outcome:
     """Score one candidate on `tasks`, leaving out those that the same encoder has finished before.
 
-    on_task is called with the name before each task, on_texts with the number of texts of each chunk. Raises
-    `UserError` for NaN embeddings or scores, and for a data set that cannot be fetched; what was finished until then
-    stays.
+    on_task is called with the name before each task, on_texts with the number of texts of each chunk. A task that
+    fails, for NaN, a data set that cannot be fetched or any other cause, is named in the outcome, and the next begins.
     """
     embeddings = candidate.embeddings(options.cache_dir)
     embeddings.whose = f"{candidate.title} ({candidate.folder or 'untrained'})"
     every = [part for task in tasks for part in [*results.parts(task), task]]
     scoring = Scoring(candidate, options, embeddings, every, on_texts)
     outcome, meter = Outcome(candidate.title, scoring.folder), embeddings.encoder.meter
-    started, before = time.perf_counter(), copy(meter)  # readings of one checkpoint share a meter
+    started, before = time.perf_counter(), meter.texts  # readings of one checkpoint share a meter
     for task in tasks:
         name = task.metadata.name
         on_task(name)
-        made = [scoring.make(part) for part in results.parts(task)]
-        if any(made):  # what is the mean of its parts is taken again
-            (scoring.folder / f"{name}.json").unlink(missing_ok=True)
-        outcome.computed += scoring.make(task)
-        outcome.scores[name] = task.metadata.type, score_of(scoring.folder, task)
+        with outcome.naming(task):
+            made = [scoring.make(part) for part in results.parts(task)]
+            if any(made):  # what is the mean of its parts is taken again
+                (scoring.folder / f"{name}.json").unlink(missing_ok=True)
+            outcome.computed += scoring.make(task)
+            outcome.scores[name] = task.metadata.type, score_of(scoring.folder, task)
     names = {task.metadata.name for task in every}
     outcome.overlap = {name: counts for name, counts in scoring.record["overlap"].items() if name in names}
+    outcome.empty = {name: number for name, number in scoring.record["empty"].items() if name in names}
     outcome.unmeasured = scoring.lacking
     results.describe_tasks(candidate.results, tasks)
-    outcome.seconds = time.perf_counter() - started
-    outcome.encoding, outcome.texts = meter.seconds - before.seconds, meter.texts - before.texts
-    outcome.tokens = meter.tokens - before.tokens
+    outcome.seconds, outcome.texts = time.perf_counter() - started, meter.texts - before
     return outcome
+
+
+def training_files(candidate: Candidate, cache_dir: Path) -> tuple[list[Path], str]:
+    """Return the files of digests of the texts that an encoder was trained on, and the sha256 of data without one."""
+    files: list[Path] = []
+    folders = cache_dir, candidate.manifest["config"].get("cache_dir", cache_dir)
+    for sha256 in texts_read(candidate.manifest, candidate.trained):
+        there = [place(sha256, folder) for folder in folders if sha256 and place(sha256, folder).exists()]
+        if not there:
+            return [], sha256 or "unknown"
+        files.append(there[0])
+    return files, ""
 
 
 class Scoring:
@@ -105,7 +135,7 @@ class Scoring:
         tasks: list[Any],
         on_texts: Callable[[int], None],
     ) -> None:
-        from evaluation.mteb_encoder import MtebEncoder, model_meta
+        from evaluation.mteb_encoder import MtebEncoder, model_meta  # mteb takes seconds to import
 
         instructions, template = options.instructions, template_of(candidate.manifest["config"])
         revision = results.revision(candidate, embeddings.fingerprint, instructions)
@@ -131,6 +161,8 @@ class Scoring:
 
     def make(self, task: Any) -> bool:
         """Score the task unless it is there; return whether it was computed."""
+        from evaluation.mteb_encoder import evaluate_task
+
         name, path = task.metadata.name, self.folder / f"{task.metadata.name}.json"
         predictions = None if results.parts(task) else self.predictions  # an aggregate has no data of its own
         if name not in self.record["tasks"]:  # a score whose inputs nobody wrote down proves nothing: it is made again
@@ -139,6 +171,7 @@ class Scoring:
             path.unlink(missing_ok=True)
         if results.finished(self.folder, task, self.record):
             return False
+        self.adapter.asked, self.adapter.empty = {}, 0
         if self.counter:
             self.counter.seen.clear()
         evaluate_task(self.adapter, task, self.candidate.results, predictions)
@@ -154,66 +187,10 @@ class Scoring:
             for part in BY_NAME:
                 record[part] = {**others.get(part, {}), **record[part]}
             record["tasks"][name], record["scores"][name] = task.metadata.revision, results.digest(self.folder, task)
-            record["overlap"].pop(name, None)
-            record["overlap"] |= {name: counted} if counted else {}
+            for part, value in (("overlap", counted), ("empty", self.adapter.empty)):
+                record[part].pop(name, None)
+                record[part] |= {name: value} if value else {}
             results.write_manifest(self.folder, self.candidate, record)
-
-
-def evaluate_task(adapter: Any, task: Any, folder: Path, predictions: Path | None) -> None:
-    """Have mteb score the task. predictions: folder of the model's predictions and items, one file per task."""
-    import mteb
-
-    from evaluation.items import write_items
-    from evaluation.mteb_encoder import ENCODE_KWARGS, SharedCache
-
-    reseed(task)
-    try:
-        if predictions:
-            task.load_data()  # before mteb, which would put it away again: the items need the truth
-        mteb.evaluate(
-            adapter,
-            task,
-            cache=SharedCache(folder),
-            overwrite_strategy="only-missing",
-            encode_kwargs=ENCODE_KWARGS,
-            prediction_folder=predictions,
-            show_progress_bar=False,
-            co2_tracker=False,
-        )
-        if predictions:
-            write_items(predictions, task)
-    except Exception as error:
-        raise _explained(error, task) from error
-    finally:
-        if predictions and task.data_loaded:
-            task.unload_data()
-
-
-def _explained(error: Exception, task: Any) -> Exception:
-    """Say what can be done about an error of mteb: a measure it lacks, a hub without the data set; else the error."""
-    meta = task.metadata
-    if isinstance(error, KeyError) and error.args == (meta.main_score,):
-        return UserError(f"mteb computes no {meta.main_score} for {meta.name}. Correct main_score in its task.json.")
-    of_client = any(kind.__module__.split(".")[0] in CLIENTS for kind in type(error).__mro__)
-    lost = of_client or isinstance(error, (ConnectionError, TimeoutError))
-    if not lost and type(error).__name__ != "DatasetNotFoundError":
-        return error
-    return UserError(
-        f"The data set of task {meta.name} cannot be fetched from the hub ({type(error).__name__}). Connect to the "
-        "network, or fill HF_HOME on a machine that has it; benchmark=docs and tasks_dir=<folder> need no network."
-    )
-
-
-def reseed(task: Any) -> None:
-    """Put the task's random streams at their start, as mteb does only when it makes the task.
-
-    Else the second model of a command would be clustered on other samples.
-    """
-    import numpy as np
-
-    task.rng_state, task.np_rng = random.Random(task.seed), np.random.default_rng(task.seed)
-    random.seed(task.seed)
-    np.random.seed(task.seed)
 
 
 def score_of(folder: Path, task: Any) -> float:

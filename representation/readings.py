@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.scores.tasks import sort_types
+from cli.errors import UserError
 from encoders.encoder import experts_of
 from encoders.readings import Reading, Readings
 from encoders.text_encoder import TextEncoder
@@ -61,6 +62,8 @@ def score_readings(
         assert isinstance(reading, ReadingCandidate)
         mode = reading.manifest["config"]["evaluation"]["instructions"]
         outcome = score(reading, tasks.tasks, Options(read_instructions(mode), cache_dir=Path(settings["cache_dir"])))
+        for task, why in outcome.failed.items():
+            raise UserError(f"{task}: {why}")
         yield from ((reading, kind, task, value) for task, (kind, value) in outcome.scores.items())
 
 

@@ -122,5 +122,5 @@ def _relevant(tasks: TaskSet) -> Iterator[tuple[Text, Text]]:
     for data in (data for data in tasks.data.values() if data.type == "Retrieval"):
         text, corpus, queries = partial(Text, data.type, data.name), data.content["corpus"], data.content["queries"]
         for query, grades in data.content["qrels"].items():
-            for document in (key for key, grade in grades.items() if grade > 0):
+            for document in (key for key, grade in grades.items() if grade > 0 and joined(corpus[key])):
                 yield text("query", queries[query]), text("document", joined(corpus[document]))

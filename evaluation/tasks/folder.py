@@ -94,11 +94,10 @@ def retrieval(folder: Path) -> Content:
     """corpus.jsonl (_id, title, text), queries.jsonl (_id, text), qrels/test.tsv; only judged queries are kept."""
     documents, asked = _by_id(folder / "corpus.jsonl"), _by_id(folder / "queries.jsonl")
     corpus = {key: {"title": str(row.get("title") or ""), "text": row["text"]} for key, row in documents.items()}
-    corpus = {key: doc for key, doc in corpus.items() if (doc["title"] + doc["text"]).strip()}
-    queries = {key: row["text"] for key, row in asked.items() if row["text"].strip()}
+    queries = {key: row["text"] for key, row in asked.items()}
     qrels, lost = read_qrels(folder / "qrels" / "test.tsv", queries, corpus)
     if lost:
-        print(f"Note: {folder.name}: {lost} judgements of queries or documents that are missing or empty left out.")
+        print(f"Note: {folder.name}: {lost} judgements of queries or documents that are missing left out.")
     return {"corpus": corpus, "queries": {query: queries[query] for query in qrels}, "qrels": qrels, "top_ranked": None}
 
 
@@ -208,8 +207,8 @@ def _fault(value: Any, kind: Kind, empty: bool) -> str:
 def read_qrels(path: Path, queries: Mapping[str, str], corpus: Mapping[str, Any]) -> tuple[Judgements, int]:
     """Read `query-id corpus-id score` lines under a header, tab-separated; return grades, and how many were left out.
 
-    Left out are judgements whose query or document is missing or empty, and queries that lost their relevant documents
-    so: real collections have some. Raises `UserError` where these are more than `MOST_LEFT_OUT` of all.
+    Left out are judgements whose query or document is missing, and queries that lost their relevant documents so: real
+    collections have some. Raises `UserError` where these are more than `MOST_LEFT_OUT` of all.
     """
     qrels: Judgements = {}
     lost, relevant, total = list[int](), set[str](), 0
@@ -222,7 +221,7 @@ def read_qrels(path: Path, queries: Mapping[str, str], corpus: Mapping[str, Any]
             relevant |= {query} if grade > 0 else set()
     if len(lost) > MOST_LEFT_OUT * total:
         raise UserError(
-            f"{path}, line {lost[0]}: its query or document is missing or empty, as in {len(lost)} of {total} lines; "
+            f"{path}, line {lost[0]}: its query or document is missing, as in {len(lost)} of {total} lines; "
             f"at most {MOST_LEFT_OUT:.0%} may be left out. Mend the files."
         )
     kept = {query: grades for query, grades in qrels.items() if query not in relevant or max(grades.values()) > 0}

@@ -46,20 +46,18 @@ COLUMNS = {
 
 
 def texts_of_task(data: TaskData) -> Iterator[tuple[str, str]]:
-    """Yield (side, text) as mteb hands them over, with repeats.
+    """Yield (side, text) as mteb hands them over, with repeats, without empty ones.
 
     Some are never asked for: mteb draws shots from the training part of a classification. Symmetric tasks have queries
     only.
     """
     if data.type in ("Retrieval", "Reranking"):
-        for doc in data.content["corpus"].values():
-            yield "document", joined(doc)
-        for query in data.content["queries"].values():
-            yield "query", query
+        yield from (("document", text) for text in map(joined, data.content["corpus"].values()) if text)
+        yield from (("query", text) for text in data.content["queries"].values() if text.strip())
         return
     values = (value for columns in data.content.values() for name in COLUMNS[data.type] for value in columns[name])
     for value in values:  # a text, or a list of summaries
-        yield from (("query", text) for text in ([value] if isinstance(value, str) else value))
+        yield from (("query", text) for text in ([value] if isinstance(value, str) else value) if text.strip())
 
 
 def joined(doc: dict[str, Any]) -> str:

@@ -1,13 +1,13 @@
 """A misspelt word is one line with the nearest valid names; what a value says reaches the configuration unchanged."""
 
 import pytest
+from evaluation.words import evaluate_words
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cli.compose import composed
 from cli.errors import UserError
 from cli.words import check_sweep, flags_and_words, late, quoted, readable
-from evaluation.words import evaluate_words
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_a_glob_finds_runs_in_path_order(tmp_path: Path) -> None:
 
 def test_before_and_after(tmp_path: Path) -> None:
     folder = make_run(tmp_path)
-    also, only = ask(run=folder, untrained="also"), ask(run=folder, untrained=True)
+    also, only = ask(run=folder, untrained="also"), ask(run=folder, untrained="only")
     assert [c.name for c in also] == ["embedded/eos-causal-untrained", "embedded/eos-causal"]
     assert [c.name for c in only] == ["embedded/eos-causal-untrained"]
     assert only[0].manifest["status"] == "untrained"

@@ -7,6 +7,7 @@ import pytest
 from cli.errors import UserError
 from evaluation.candidates import configured
 from evaluation.command import run
+from tests.started import run_here
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,17 @@ def test_the_whole_way_with_a_real_decoder(hub_model: Path, tmp_path: Path, caps
     run(configured([*words, "progress=false"]))
     said = capsys.readouterr().out
     assert "1 encoders x 7 tasks" in said
-    assert "tokens/s" in said
+    assert "7 new scores" in said
     scores = list(tmp_path.glob("embedded/scores/results/embedded__mean-causal-untrained/seed0@*/Docs*.json"))
     assert len(scores) == 7
+
+
+def test_a_task_that_fails_is_named_and_the_others_go_on(folder: Path, small_model, tmp_path: Path) -> None:
+    (folder / "Graded" / "task.json").write_text('{"name": "Graded", "type": "STS", "main_score": "cosine_sperman"}')
+    words = ["run=null", f"model.path={small_model}", "pooler=mean", f"tasks_dir={folder}", "tasks=[Graded,Pairs]"]
+    done = run_here("evaluate.py", *words, f"results={tmp_path / 'scores'}", "progress=false")
+    assert done.returncode == 1
+    assert "failed: Graded of embedded/mean-causal-untrained seed=0: mteb computes no cosine_sperman" in done.stderr
+    assert "1 scores failed; the same command goes on" in done.stderr
+    assert "PairClassification (1)" in done.stdout
+    assert list((tmp_path / "scores").rglob("Pairs.json"))

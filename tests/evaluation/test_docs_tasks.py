@@ -13,9 +13,9 @@ from corpora.docstrings import read_docstrings
 from corpora.near_copies import distinct
 from evaluation.scoring import Options, score
 from evaluation.tasks import docs
+from evaluation.tasks.chosen import listed, mteb_task
 from evaluation.tasks.docs import cached, graded, package_tasks, shortened, similarity, summarization
 from evaluation.tasks.docs_documents import Document, Sizes, cut, select
-from evaluation.tasks.mteb_task import listed, mteb_task
 from evaluation.tasks.task_data import TYPES, TaskData, texts_of_task
 
 SIZES = Sizes(documents=120, queries=50, classes=5, summarized=12)

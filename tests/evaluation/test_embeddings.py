@@ -10,8 +10,8 @@ from evaluation.embeddings import Embeddings, EmbeddingStore, keys_of
 from evaluation.instructions import Instructions, read_instructions
 from evaluation.mteb_encoder import MtebEncoder, model_meta
 from evaluation.scoring import Options, score
+from evaluation.tasks.chosen import mteb_task
 from evaluation.tasks.folder import folder_tasks
-from evaluation.tasks.mteb_task import mteb_task
 
 TEXTS = [f"apple pear {i}" for i in range(50)]
 

@@ -7,8 +7,8 @@ import pytest
 
 from cli.errors import UserError
 from evaluation.scoring import Options, score
+from evaluation.tasks.chosen import mteb_task
 from evaluation.tasks.folder import folder_tasks
-from evaluation.tasks.mteb_task import mteb_task
 
 
 def test_bag_of_words_is_perfect_on_all_seven_types(folder: Path, candidate) -> None:
@@ -32,8 +32,8 @@ def test_the_scale_of_grades_and_the_main_score_reach_mteb(folder: Path) -> None
 def test_a_measure_that_mteb_does_not_compute_is_named(folder: Path, candidate) -> None:
     about = {"name": "Graded", "type": "STS", "main_score": "cosine_sperman"}
     (folder / "Graded" / "task.json").write_text(json.dumps(about))
-    with pytest.raises(UserError, match=r"mteb computes no cosine_sperman for Graded"):
-        score(candidate(), [mteb_task(folder_tasks(folder, ["Graded"])[0])], Options())
+    why = score(candidate(), [mteb_task(folder_tasks(folder, ["Graded"])[0])], Options()).failed["Graded"]
+    assert "mteb computes no cosine_sperman for Graded" in why
 
 
 UNEQUAL = '{"text": "a", "human_summaries": ["b"], "machine_summaries": ["c"], "relevance": [1, 2]}'
@@ -76,15 +76,20 @@ def collection(folder: Path, documents: int) -> Path:
 def test_judgements_of_what_is_not_there_are_left_out_and_counted(folder: Path, capsys) -> None:
     place = collection(folder, 500)
     (clean,) = folder_tasks(folder, ["Large"])
-    with (place / "corpus.jsonl").open("a") as lines:
-        lines.write('\n{"_id": "empty", "title": " ", "text": ""}')
     with (place / "queries.jsonl").open("a") as lines:
         lines.write('\n{"_id": "lost", "text": "word of the lost"}')
     with (place / "qrels" / "test.tsv").open("a") as lines:
-        lines.write("\nq0\tempty\t1\nq1\tnowhere\t1\nnobody\td1\t1\nlost\tnowhere\t1\nlost\td3\t0\n")
+        lines.write("\nq1\tnowhere\t1\nnobody\td1\t1\nlost\tnowhere\t1\nlost\td3\t0\n")
     (data,) = folder_tasks(folder, ["Large"])
     assert data.content == clean.content
-    assert "Large: 4 judgements of queries or documents that are missing or empty left out" in capsys.readouterr().out
+    assert "Large: 3 judgements of queries or documents that are missing left out" in capsys.readouterr().out
+
+
+def test_an_empty_document_is_ranked_as_one_of_mteb_is(folder: Path, candidate) -> None:
+    with (folder / "Asked" / "corpus.jsonl").open("a") as lines:
+        lines.write('\n{"_id": "empty", "title": " ", "text": ""}')
+    outcome = score(candidate(), [mteb_task(folder_tasks(folder, ["Asked"])[0])], Options())
+    assert (outcome.empty, outcome.scores["Asked"][1]) == ({"Asked": 1}, 1.0)
 
 
 def test_a_document_that_is_there_twice_is_refused(folder: Path) -> None:

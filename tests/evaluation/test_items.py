@@ -9,10 +9,10 @@ from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score
 
 from evaluation.scoring import Options, Outcome, score
+from evaluation.tasks.chosen import mteb_task
 from evaluation.tasks.folder import folder_tasks
-from evaluation.tasks.mteb_task import mteb_task
 
-NAMES = ["Asked", "Classes", "Clusters", "Graded", "Pairs", "Ranked", "Summaries"]
+NAMES = ["Asked", "Classes", "Clusters", "Graded", "Pairs", "Ranked"]
 FULL = "apple pear plum lime"
 
 
@@ -29,11 +29,6 @@ def scored(folder: Path, candidate) -> Outcome:
     texts = [(FULL, 2), ("apple", 1), ("lime hammer", 3), ("saw", 0), ("pear saw drill", 4), ("apple pear", 2)]
     rows = [{"sentence1": FULL, "sentence2": text, "score": grade} for text, grade in texts]
     (folder / "Graded" / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    rows = [("apple pear", [FULL, "apple saw", "drill"], [2, 3, 0]), ("saw", ["saw", "drill"], [1, 1])]
-    rows += [("lime plum", ["lime", "hammer plum", FULL, "clamp"], [3, 1, 2, 0])]
-    names = ("text", "human_summaries", "machine_summaries", "relevance")
-    summaries = [dict(zip(names, (body, [body], *rest), strict=True)) for body, *rest in rows]
-    (folder / "Summaries" / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in summaries))
     path = folder / "Pairs" / "test.jsonl"
     pairs = [json.loads(line) for line in path.read_text().splitlines()]
     hard = [{**row, "labels": int(k % 3 == 0)} for k, row in enumerate(pairs)]
@@ -60,11 +55,6 @@ def test_the_items_give_mtebs_scores(scored: Outcome) -> None:
     asked = entry(scored, "Asked")
     assert len(set(asked["values"])) > 2
     assert asked["ids"] == [f"q{i}" for i in range(5)]
-    items = entry(scored, "Summaries")
-    assert (items["statistic"], items["kind"]) == ("cosine_spearman", "mean")
-    assert items["ids"] == ["0", "2"]  # grades of the second are all alike
-    assert 0 < np.mean(items["values"]) < 1
-    assert np.mean(items["values"]) == pytest.approx(mtebs(scored, "Summaries")["main_score"], abs=1e-6)
     items = entry(scored, "Graded")
     assert items["kind"] == "spearman"
     assert items["truth"] == [2, 1, 3, 0, 4, 2]

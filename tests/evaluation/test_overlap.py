@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from corpora.overlap import place, write_texts
-from evaluation.overlap import overlap_notes, training_files
+from evaluation.command import overlap_notes
 from evaluation.results import written_record
-from evaluation.scoring import Options, Outcome, score
+from evaluation.scoring import Options, Outcome, score, training_files
+from evaluation.tasks.chosen import mteb_task
 from evaluation.tasks.folder import folder_tasks
-from evaluation.tasks.mteb_task import mteb_task
 
 READ = {"sha256": "1" * 64, "triples": 3}
 NAMES = ["Asked", "Graded", "Classes"]

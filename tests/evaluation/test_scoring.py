@@ -1,6 +1,8 @@
 """Scores on disk: mteb's layout, nothing computed twice, nothing stale or half-written taken for finished."""
 
+import errno
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +13,14 @@ import pytest
 from analysis.scores.mteb_results import read_results
 from analysis.settings import Settings
 from cli.errors import UserError
-from evaluation import scoring
+from evaluation import mteb_encoder
+from evaluation.candidates import candidates, configured
 from evaluation.command import score_table
+from evaluation.instructions import Instructions
 from evaluation.results import MANIFEST, written_record
 from evaluation.scoring import Options, Outcome, score
+from evaluation.tasks.chosen import mteb_task
 from evaluation.tasks.folder import folder_tasks
-from evaluation.tasks.mteb_task import mteb_task
 
 
 @pytest.fixture
@@ -83,7 +87,7 @@ def test_a_changed_score_is_computed_again_and_refused_by_the_analysis(tasks: li
 
 def test_what_another_command_records_meanwhile_stays(tasks: list, candidate, monkeypatch) -> None:
     """Two commands score tasks of their own for one run: both records of how stand beside the scores."""
-    real, other = scoring.evaluate_task, []
+    real, other = mteb_encoder.evaluate_task, []
 
     def meanwhile(*words: Any) -> None:
         if not other:
@@ -91,7 +95,7 @@ def test_what_another_command_records_meanwhile_stays(tasks: list, candidate, mo
             score(candidate(), tasks[1:], Options())
         real(*words)
 
-    monkeypatch.setattr(scoring, "evaluate_task", meanwhile)
+    monkeypatch.setattr(mteb_encoder, "evaluate_task", meanwhile)
     folder = score(candidate(), tasks[:1], Options()).folder
     names = {task.metadata.name for task in tasks}
     record = written_record(folder)
@@ -133,8 +137,9 @@ def test_a_collapsed_encoder_gets_no_score(tasks: list, candidate, bag) -> None:
             return np.ones((len(texts), self.embedding_dim), dtype=np.float32)
 
     run = candidate(encoder=Collapsed())
-    with pytest.raises(UserError, match=r"cosine_spearman of Graded is not a number.*collapse"):
-        score(run, tasks, Options())
+    outcome = score(run, tasks, Options())
+    assert re.search(r"cosine_spearman of Graded is not a number.*collapse", outcome.failed["Graded"])
+    assert outcome.scores.keys() == {"Asked", "Pairs"}
     assert not list(run.results.rglob("Graded.json"))
 
 
@@ -143,8 +148,18 @@ def test_a_hub_that_cannot_be_reached_is_one_line(tasks: list, candidate, monkey
         raise ConnectionError("[Errno 111] Connection refused")
 
     monkeypatch.setattr(tasks[0], "load_data", load_data)
-    with pytest.raises(UserError, match=r"of task Asked cannot be fetched from the hub \(ConnectionError\)\. Connect"):
-        score(candidate(), tasks[:1], Options())
+    outcome = score(candidate(), tasks, Options())
+    assert "The data set of Asked cannot be read: [Errno 111] Connection refused. Connect" in outcome.failed["Asked"]
+    assert outcome.scores.keys() == {"Graded", "Pairs"}, "the others go on"
+
+
+def test_a_fault_of_the_disk_ends_all(tasks: list, candidate, monkeypatch) -> None:
+    def load_data(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tasks[0], "load_data", load_data)
+    with pytest.raises(UserError, match="No space"):
+        score(candidate(), tasks, Options())
 
 
 def test_what_is_not_finite_names_run_and_text_before_mteb_computes(tasks: list, candidate, bag, folder) -> None:
@@ -157,8 +172,8 @@ def test_what_is_not_finite_names_run_and_text_before_mteb_computes(tasks: list,
             return rows
 
     run = candidate(encoder=Broken())
-    with pytest.raises(UserError, match=rf"^test/eos-causal seed=0 \(.*\) gives NaN .* first is '{third}'\."):
-        score(run, tasks[:1], Options())
+    why = score(run, tasks[:1], Options()).failed["Asked"]
+    assert re.match(rf"test/eos-causal seed=0 \(.*\) gives NaN .* first is '{third}'\.", why)
     assert not list(run.results.rglob("Asked.json"))
 
 
@@ -220,6 +235,45 @@ def test_the_parts_of_an_aggregate_are_tasks_like_any_other(aggregate, candidate
     assert score(candidate(), [aggregate()], Options()).computed == 1, "with a part made again, so is the mean"
 
 
+def of_mteb(base: str, kind: str, score: str, data: dict) -> Any:
+    """A task of mteb's own making: its classes, a data set in its layout."""
+    import mteb
+    from mteb.abstasks.task_metadata import TaskMetadata
+
+    about = {"name": f"Tiny{kind}", "description": "tiny", "dataset": {"path": "org/tiny", "revision": "1"}}
+    about |= {"type": kind, "category": "t2t", "eval_splits": ["test"], "eval_langs": ["eng-Latn"], "main_score": score}
+
+    def load_data(self: Any, num_proc: int | None = None, **_: Any) -> None:
+        self.dataset, self.data_loaded = data, True
+
+    members = {"metadata": TaskMetadata(**about), "load_data": load_data}
+    return type(f"Tiny{kind}", (getattr(mteb.abstasks, f"AbsTask{base}"),), members)()
+
+
+def test_an_empty_text_of_mteb_is_a_vector_of_zeros_and_counted(small_model, tmp_path: Path) -> None:
+    from datasets import Dataset
+
+    corpus = [{"id": "a", "title": "", "text": "the sum of two arrays"}, {"id": "b", "title": "", "text": " "}]
+    corpus += [{"id": "c", "title": "", "text": "the shape and type of its first argument"}]
+    corpus += [{"id": "d", "title": "", "text": "</s>"}]  # text, whatever token it is the name of
+    queries = [{"id": "q", "text": "the sum of two"}, {"id": "r", "text": "shape and type of its"}]
+    split = {"corpus": Dataset.from_list(corpus), "queries": Dataset.from_list(queries), "top_ranked": None}
+    split["relevant_docs"] = {"q": {"a": 1, "b": 1}, "r": {"c": 1}}
+    asked = of_mteb("Retrieval", "Retrieval", "ndcg_at_10", {"default": {"test": split}})
+    pairs = {"sentence1": ["the sum", "a type", "", "array"], "sentence2": ["the sum", "", "", "shape"]}
+    graded = of_mteb("STS", "STS", "cosine_spearman", {"test": Dataset.from_dict(pairs | {"score": [5.0, 0, 1, 3]})})
+    words = ["run=null", f"model.path={small_model}", "pooler=mean", "precision=fp32", f"results={tmp_path}"]
+    (candidate,) = candidates(configured([*words, "instructions=mteb"]))
+    outcome = score(candidate, [asked, graded], Options(Instructions("mteb"), predictions=True))
+    assert (outcome.empty, outcome.failed) == ({"TinyRetrieval": 1, "TinySTS": 3}, {})
+    (file,) = tmp_path.rglob("TinyRetrieval_predictions.json")
+    ranked = json.loads(file.read_text())["default"]["test"]
+    assert all(scores["b"] == 0 and scores.keys() == set("abcd") for scores in ranked.values())
+    (file,) = tmp_path.rglob("TinySTS_predictions.json")
+    assert json.loads(file.read_text())["default"]["test"]["cosine_scores"][1:3] == [0.5, 1], "by mteb's formula"
+    assert score(candidate, [asked], Options(Instructions("mteb"))).empty == {"TinyRetrieval": 1}, "scored before"
+
+
 REPORTED = {"A": ("Retrieval", 0.2), "B": ("Retrieval", 0.4), "C": ("STS", 0.9)}
 
 
@@ -228,3 +282,5 @@ def test_each_task_counts_once_in_its_type_and_each_type_once_in_the_mean() -> N
     head, row = score_table([outcome]).splitlines()
     assert " ".join(head.split()) == "mean main score Retrieval (2) STS (1) mean of types"
     assert row.split() == ["x", "0.3000", "0.9000", "0.6000"]
+    *_, lacking = score_table([outcome, Outcome("y", Path(), {"A": REPORTED["A"], "C": REPORTED["C"]})]).splitlines()
+    assert lacking.split() == ["y", "0.9000"], "a mean of fewer tasks is none"

@@ -42,6 +42,7 @@ NOT_COMPARED = {  # and why
     **dict.fromkeys(
         ("evaluation.fingerprint", "evaluation.texts", "evaluation.tokens", "evaluation.seconds"), "outcomes"
     ),
+    "evaluation.empty": "evaluation.inputs are compared",
     "evaluation.overlap": "data.sha256 and evaluation.inputs are compared, which it follows from",
     "evaluation.instructions_used": "evaluation.inputs are compared",
     "status": "a run that is not finished is left out by name",
