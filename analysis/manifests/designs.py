@@ -8,10 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from analysis.manifests.compared_keys import NAMED, STARTS, factor_value, profile
+from analysis.manifests.compared_keys import NAMED, factor_value, profile
 from analysis.names import listed
 from cli.errors import UserError
 from records.files import read_object
+from records.lineage import OTHER_RUNS
 from records.manifest import MANIFEST_VERSION, check_seal
 
 NOTHING = ("absent", "none", "null")  # values of a factor that is not there: a name leaves them out
@@ -113,7 +114,7 @@ def _name(design: Design, further: dict[str, str], usual: dict[str, str]) -> str
     for key, word in further.items():
         value = design.factors.get(key, "absent")
         if value not in NOTHING and value != usual.get(key):
-            runs = value.split(",") if key in STARTS else []
+            runs = value.split(",") if key in OTHER_RUNS and key != "lineage" else []
             name += f" {word}={','.join(run.partition('/')[0].rpartition('+')[2] for run in runs) or value}"
     return name if design.trained or name.endswith(UNTRAINED) else f"{name}{UNTRAINED}"
 
