@@ -25,7 +25,7 @@ def run(config: dict[str, Any], words: Sequence[str]) -> None:
 def main() -> None:
     """Refuse what is misspelt, and score; with -m one job of Hydra's for each list of tasks, or for each run."""
     os.environ.setdefault("TQDM_DISABLE", "1")  # bars inside mteb would tear ours; tqdm reads it when first imported
-    from evaluation.candidates import evaluate_words
+    from evaluation.words import evaluate_words
     from studies.sweep import start
 
     start("evaluate", sys.argv[1:], run, evaluate_words)

@@ -28,7 +28,6 @@ WORDS = ENCODER_WORDS | {
     "untrained": (None, "also", "only"),
     "benchmark.kind": ("docs", "mteb"),
 }
-SHOWN = 5  # tasks or encoders that a note names
 OF_OURS = ("run", "readings", "untrained", "instructions", "predictions")  # keys that foreign= knows nothing of
 
 
@@ -188,19 +187,12 @@ def overlap_notes(scored: Sequence[tuple[str, dict[str, Counts], str]], largest:
         shares = {task: counts["exact"] / max(1, counts["texts"]) for task, counts in overlap.items()}
         over = sorted((task for task in shares if shares[task] > largest), key=lambda task: -shares[task])
         if over:
-            named = _listed([f"{task} ({shares[task]:.1%})" for task in over])
+            named = ", ".join(f"{task} ({shares[task]:.1%})" for task in over)
             yield (
                 f"Contamination: {title} was trained on more than {largest:.1%} of the texts of {len(over)} of "
                 f"{len(overlap)} tasks: {named}. Leave these tasks or those training texts out, or say so beside the "
                 "scores."
             )
     if lacking := [title for title, _, reason in scored if reason]:
-        yield (
-            f"Not counted for {_listed(lacking)}, how many texts of the tasks were trained on: cache_dir does not hold "
-            "the training texts. Give the train.py command again: it writes them."
-        )
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Return the first names and how many more there are."""
-    return ", ".join(names[:SHOWN]) + f" and {len(names) - SHOWN} more" * (len(names) > SHOWN)
+        unknown = f"cache_dir does not hold the training texts of {', '.join(lacking)}"
+        yield f"Contamination is not counted: {unknown}. Give the train.py command again: it writes them."

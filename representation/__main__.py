@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cli.compose import composed, plain
 from cli.errors import guard
 from cli.help import help_screen
-from evaluation.candidates import evaluate_words
+from evaluation.words import evaluate_words
 
 
 def main(arguments: Sequence[str] = ()) -> None:

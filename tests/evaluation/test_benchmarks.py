@@ -5,8 +5,8 @@ from collections import Counter
 import pytest
 
 from cli.compose import composed, plain
-from evaluation.candidates import evaluate_words
 from evaluation.tasks.chosen import task_set
+from evaluation.words import evaluate_words
 
 DATA = composed("train", ["data=docstrings"]).data
 

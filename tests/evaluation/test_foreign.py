@@ -6,11 +6,11 @@ from sentence_transformers import SentenceTransformer
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from evaluation.candidates import evaluate_words
 from evaluation.command import run
 from evaluation.foreign import ForeignEncoder
 from evaluation.tasks.chosen import mteb_task
 from evaluation.tasks.folder import folder_tasks
+from evaluation.words import evaluate_words
 
 TASKS = ["Asked", "Graded", "Pairs"]
 

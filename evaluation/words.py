@@ -1,0 +1,48 @@
+"""Words of evaluate.py, and of programs that have its keys, as overrides of their configuration."""
+
+from collections.abc import Sequence
+
+from cli.compose import options
+from cli.errors import UserError
+from cli.words import quoted, readable
+
+# Keys that the manifest of a run fixes: evaluate.py run=... leaves them without effect.
+FIXED_BY_A_RUN = (
+    *("model", "attn", "pooler", "token_choice", "head", "seed", "study", "lineage", "template", "stages"),
+    *("text_length", "max_length", "normalize", "padding_side", "precision", "tf32", "deterministic", "token_budget"),
+)
+
+
+def evaluate_words(arguments: Sequence[str]) -> list[str]:
+    """Return the overrides for conf/evaluate.yaml, or for one that has its keys.
+
+    A benchmark that is no option is one of mteb's; where only tasks or a folder are asked for, the default benchmark is
+    taken out. Raises `UserError` for an argument that is no key=value, and for keys that run=... would leave without
+    effect.
+    """
+    for argument in arguments:
+        if "=" not in argument:
+            raise UserError(f"The argument '{argument}' is no key=value. See --help.")
+    words = readable(arguments)
+    given = dict(word.split("=", 1) for word in words)
+    if given.get("run", "null") != "null":
+        keys = [key.lstrip("+") for key in given]
+        idle = [key for key in keys if key.split(".")[0] in FIXED_BY_A_RUN and key != "model.trust_remote_code"]
+        if idle:
+            raise UserError(
+                f"{idle[0]}= has no effect with run=..., whose manifest fixes it. Leave it out, or give run=null: "
+                "with lineage=<run folder> that scores the run's adapter under another pooler."
+            )
+    if given.get("readings", "null") != "null" and "pooler" in {key.lstrip("+").split(".")[0] for key in given}:
+        raise UserError("pooler= has no effect with readings=..., which name the poolers. Leave one of them out.")
+    others = [word for word in words if not word.startswith("benchmark=")]
+    if "benchmark" in given:
+        return [*others, *_benchmark(given["benchmark"])]
+    return others if not {"tasks_dir", "tasks"} & set(given) else [*others, "~benchmark"]
+
+
+def _benchmark(value: str) -> list[str]:
+    name = value.strip("'\"")
+    if name in options("benchmark") and name != "mteb":
+        return [f"benchmark={name}"]
+    return ["benchmark=mteb", f"benchmark.name={value if value.startswith(('[', 'choice(')) else quoted(name)}"]
