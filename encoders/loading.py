@@ -27,8 +27,9 @@ from encoders.precision import (
     resolve_precision,
     store_as_computed,
 )
+from encoders.templates import DEFAULT, GLUED, Template, template_of
 from encoders.text_encoder import TextEncoder
-from encoders.tokens import DEFAULT, GLUED, Template, TextTokenizer, check_positions, template_of
+from encoders.tokens import TextTokenizer, check_positions
 from poolers.shared.base import Pooler
 from poolers.shared.registry import build_pooler, reads_padding, refuse_blind
 from records.fingerprint import of_tensors, of_value, stream_seed

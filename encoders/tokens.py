@@ -1,6 +1,5 @@
-"""Tokens with roles: a text written out by its template, BOS and EOS exactly once, padding without effect."""
+"""Tokens with roles: BOS and EOS exactly once after truncation, padding on either side without effect."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -11,71 +10,8 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from cli.errors import UserError
+from encoders.templates import DEFAULT, TEXT_FIELD, Template, pieces
 from poolers.shared.base import BOS, ECHO, EOS, INSTRUCTION, PAD, TEXT, TokenView
-
-TEXT_FIELD, INSTRUCTION_FIELD = "{text}", "{instruction}"
-SIDES = ("query", "document")
-
-
-@dataclass(frozen=True)
-class Form:
-    """The wording of one side, without an instruction (`bare`) and with one. `{text}` stands once or twice."""
-
-    bare: str
-    instructed: str
-
-    def filled(self, instruction: str) -> str:
-        return self.instructed.replace(INSTRUCTION_FIELD, instruction) if instruction else self.bare
-
-
-@dataclass(frozen=True)
-class Template:
-    """A wording for each side. eos: whether EOS closes a text."""
-
-    name: str
-    query: Form
-    document: Form
-    eos: bool = True
-
-    def asked(self, instruction: str, side: str) -> str:
-        """Return what the tokenizer takes for a text: the instruction, or where sides differ the whole form.
-
-        side: "query", "document". It keys caches and batches.
-        """
-        if TEXT_FIELD in instruction:
-            raise UserError(f"The instruction {instruction[:60]!r} holds {TEXT_FIELD}, where the text goes. Reword it.")
-        if self.query == self.document:
-            return instruction
-        return (self.query if side == "query" else self.document).filled(instruction)
-
-    def form(self, asked: str) -> str:
-        """Return the wording, `{text}` in it, for what `asked` gave, or for a query's instruction."""
-        return asked if TEXT_FIELD in asked else self.query.filled(asked)
-
-
-INSTRUCT = Form("{text}", "Instruct: {instruction}\nQuery: {text}")  # E5-Mistral, arXiv 2401.00368
-DEFAULT = Template("instruct", INSTRUCT, INSTRUCT)
-GLUED_FORM = Form("{text}", "{instruction}{text}")
-GLUED = Template("glued", GLUED_FORM, GLUED_FORM)  # no wording and no space
-
-
-def template_of(cfg: dict[str, Any]) -> Template:
-    """Return the template of a configuration, of a foreign encoder's the default one.
-
-    Raises `UserError` for a form without `{text}`, or with more than two.
-    """
-    if (template := cfg.get("template")) is None:
-        return DEFAULT
-    forms = {side: Form(template[side]["bare"], template[side]["instructed"]) for side in SIDES}
-    for key, written in ((f"{side}.{kind}", text) for side, form in forms.items() for kind, text in vars(form).items()):
-        if not 1 <= written.count(TEXT_FIELD) <= 2:
-            raise UserError(f"template.{key}={written!r} must hold {TEXT_FIELD} once, or twice for an echo.")
-    return Template(template["name"], **forms, eos=template["eos"])
-
-
-def pieces(form: str) -> list[str]:
-    """Return the parts of a form in order: `TEXT_FIELD` for each place of the text, and the words between."""
-    return [part for part in re.split(f"({re.escape(TEXT_FIELD)})", form) if part]
 
 
 @dataclass(frozen=True)

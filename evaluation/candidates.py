@@ -10,7 +10,7 @@ from typing import Any
 from cli.compose import composed, flat, plain
 from cli.errors import UserError
 from cli.limits import check_dims
-from encoders.tokens import DEFAULT
+from encoders.templates import DEFAULT
 from evaluation.embeddings import Embeddings, Encoder, let_go, shared
 from evaluation.words import evaluate_words
 from records.fingerprint import of_value

@@ -15,7 +15,6 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 
-from encoders.text_encoder import refuse_nonfinite
 from records.files import write_json
 from records.fingerprint import of_value
 
@@ -170,6 +169,8 @@ class Embeddings:
 
         Raises `UserError`, naming the text, where the encoder gives NaN or infinity.
         """
+        from encoders.text_encoder import refuse_nonfinite  # which needs torch
+
         distinct = list(dict.fromkeys(texts))
         keys = dict(zip(distinct, keys_of(instruction, distinct), strict=True))
         lacking = [distinct[i] for i in self.store.lacking(list(keys.values()))]

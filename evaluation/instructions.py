@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 from cli.compose import CONF
 from cli.errors import reading
-from encoders.tokens import SIDES
+from encoders.templates import SIDES
 from records.fingerprint import of_value
 
 MODES = ("none", "table", "mteb")

@@ -15,7 +15,7 @@ from mteb.models.model_meta import ModelMeta, ScoringFunction
 from mteb.types import EncodeKwargs
 
 from cli.errors import UserError, reading
-from encoders.tokens import DEFAULT, Template
+from encoders.templates import DEFAULT, Template
 from evaluation.embeddings import Embeddings
 from evaluation.instructions import Instructions
 from evaluation.items import write_items

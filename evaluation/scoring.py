@@ -12,7 +12,7 @@ from typing import Any
 
 from cli.errors import UserError, disk_fault
 from corpora.overlap import OverlapCount, place
-from encoders.tokens import template_of
+from encoders.templates import template_of
 from evaluation import results
 from evaluation.candidates import Candidate
 from evaluation.embeddings import Embeddings

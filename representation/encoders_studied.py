@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
+from encoders.templates import DEFAULT
 from encoders.text_encoder import TextEncoder
-from encoders.tokens import DEFAULT
 from evaluation.candidates import Candidate, candidates
 from evaluation.instructions import Instructions, read_instructions
 from records.fingerprint import of_value

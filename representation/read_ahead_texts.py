@@ -11,8 +11,9 @@ import numpy as np
 from cli.errors import UserError
 from corpora.docstrings import Docstring
 from corpora.words import first_words, word_count
+from encoders.templates import TEXT_FIELD
 from encoders.text_encoder import by_token_budget
-from encoders.tokens import TEXT_FIELD, Batch, TextTokenizer, Tokens
+from encoders.tokens import Batch, TextTokenizer, Tokens
 from poolers.shared.base import EOS, INSTRUCTION
 
 OPENING_WORDS = (6, 16)  # of A: a sentence, and room for what follows in a short max_length

@@ -11,7 +11,8 @@ from torch import Tensor
 
 from cli.errors import UserError
 from corpora.triples import Triple
-from encoders.tokens import Template, TextTokenizer, Tokens
+from encoders.templates import Template
+from encoders.tokens import TextTokenizer, Tokens
 from poolers.shared.base import BOS, TEXT
 from records.fingerprint import stream_seed
 

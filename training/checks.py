@@ -24,7 +24,7 @@ from encoders.attention.switch import refuse_unpadded
 from encoders.identity import base_fingerprints
 from encoders.limits import ENCODER, ENCODER_WORDS
 from encoders.mixse import LEARNED, ROUTERS
-from encoders.tokens import TEXT_FIELD, template_of
+from encoders.templates import TEXT_FIELD, template_of
 from poolers.shared.registry import check_pooler, pooler_class, reads_padding, refuse_blind
 from records.lineage import OTHER_RUNS, other_runs
 from records.run_folder import RunFolder

@@ -4,7 +4,6 @@ from itertools import chain
 from typing import Any
 
 from cli.errors import UserError
-from encoders.frozen import CachedEncoder, compute_states, text_key
 from poolers.shared.registry import pooler_class, reads_padding
 from training.module import StepModule
 
@@ -32,6 +31,8 @@ def fill_states(module: StepModule) -> Config:
 
     Killed at any time, the same command goes on from the last whole shard.
     """
+    from encoders.frozen import CachedEncoder, compute_states, text_key
+
     encoder, work = module.encoder, module.objective.work
     assert isinstance(encoder, CachedEncoder)
     steps = (module.prepared(step)[2] for step in range(module.cfg["trainer"]["max_steps"]))

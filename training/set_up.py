@@ -14,7 +14,6 @@ from corpora.triples import Triple
 from encoders.adapter import add_adapter, save_adapter
 from encoders.attention.switch import is_unpadded
 from encoders.encoder import Encoder
-from encoders.frozen import open_states
 from encoders.identity import base_fingerprints
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.precision import Precision, best_device, resolve_precision
@@ -59,6 +58,8 @@ def set_up(config: Config, run: str = "") -> SetUp:
     precision = resolve_precision(config["precision"], device)
     encoder, adapted = build_encoder(config, precision, device), None
     if config["backbone"]["frozen"]:
+        from encoders.frozen import open_states
+
         encoder = open_states(encoder, config, precision)
     else:
         experts = read_starts(config, "adapter.experts")

@@ -11,8 +11,8 @@ from encoders.attention.pattern import Pattern, earlier, whole_text
 from encoders.attention.switch import attention_of
 from encoders.loading import load_run
 from encoders.precision import refuse_quantised
+from encoders.templates import TEXT_FIELD
 from encoders.text_encoder import TextEncoder
-from encoders.tokens import TEXT_FIELD
 from poolers.shared.base import Pooler
 from poolers.shared.standardise import Standardise
 from records.manifest import read_manifest

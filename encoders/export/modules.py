@@ -13,7 +13,8 @@ from torch import Tensor
 
 from encoders.attention.switch import set_attention
 from encoders.encoder import LOGITS, watched
-from encoders.tokens import DEFAULT, TEXT_FIELD, Template, TextTokenizer
+from encoders.templates import DEFAULT, TEXT_FIELD, Template
+from encoders.tokens import TextTokenizer
 from poolers.shared.base import Pooler, RoutedStates, States, TokenView
 
 Features = dict[str, Any]

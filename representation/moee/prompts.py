@@ -18,8 +18,9 @@ from analysis.render import Section, Table, in_percent
 from analysis.statistics.arrays import Floats
 from cli.errors import UserError
 from cli.limits import Limit, real
+from encoders.templates import TEXT_FIELD, Form, Template, pieces
 from encoders.text_encoder import TextEncoder
-from encoders.tokens import TEXT_FIELD, Form, Template, TextTokenizer, pieces
+from encoders.tokens import TextTokenizer
 from representation.encoders_studied import Studied
 from representation.figures import heat_panels
 from representation.moee.mixtures import HS_AND_RW, mixtures

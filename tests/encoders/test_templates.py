@@ -8,7 +8,8 @@ from cli.compose import composed, options, plain
 from cli.errors import UserError
 from corpora.triples import Triple
 from encoders.loading import untrained
-from encoders.tokens import DEFAULT, GLUED, TextTokenizer, template_of
+from encoders.templates import DEFAULT, GLUED, template_of
+from encoders.tokens import TextTokenizer
 from poolers.shared.base import BOS, ECHO, EOS, INSTRUCTION, PAD, TEXT, TokenView
 from tests.hub_model import HUB_MODELS
 from training.objectives.infonce import candidates

@@ -12,8 +12,9 @@ from transformers import AutoTokenizer
 
 from cli.compose import composed, options, plain
 from cli.errors import UserError
+from encoders.templates import TEXT_FIELD, pieces, template_of
 from encoders.text_encoder import by_token_budget
-from encoders.tokens import TEXT_FIELD, TextTokenizer, pieces, template_of
+from encoders.tokens import TextTokenizer
 from poolers.shared.base import BOS, ECHO, EOS, INSTRUCTION, PAD, TEXT
 from tests.hub_model import HUB_MODELS
 

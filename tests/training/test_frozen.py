@@ -9,13 +9,14 @@ from transformers import AutoModel
 
 from cli.errors import UserError
 from corpora.triples import read_triples
+from encoders import frozen
 from encoders.backbone import load_backbone
 from encoders.frozen import CachedEncoder, StateCache
 from encoders.loading import build_tokenizer, load_run
 from poolers.shared.registry import build_pooler
 from records.fingerprint import stream_seed
 from records.run_folder import RunFolder
-from training import run, set_up
+from training import run
 from training.batches import BatchOrder
 from training.checks import check_sizes
 from training.cost import training_flops
@@ -149,13 +150,13 @@ def test_a_frozen_run_loads_as_the_trained_head_on_live_states(cell, tmp_path, m
 @pytest.mark.slow
 def test_a_second_head_runs_no_backbone(cell, tmp_path, monkeypatch):
     calls = []
-    real = set_up.open_states
+    real = frozen.open_states
 
     def counted(encoder, *rest):  # from here on: the leak probe of the start is behind us
         encoder.backbone.register_forward_hook(lambda *_: calls.append(1))
         return real(encoder, *rest)
 
-    monkeypatch.setattr(set_up, "open_states", counted)
+    monkeypatch.setattr(frozen, "open_states", counted)
     train_run(cell("multilayer", "bi", "trainer.validate_every=2"), RunFolder(tmp_path / "first"))
     assert len(calls) > 0
     calls.clear()

@@ -8,7 +8,7 @@ import torch
 from cli.compose import composed, plain
 from cli.errors import UserError
 from corpora.triples import Triple
-from encoders.tokens import DEFAULT
+from encoders.templates import DEFAULT
 from training.checks import check_sizes
 from training.objectives.mixed import Mixed, cosent, part_of, supcon
 from training.set_up import set_up

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from encoders.loading import load_run
-from encoders.tokens import template_of
+from encoders.templates import template_of
 from evaluation.embeddings import Embeddings
 from evaluation.instructions import Instructions
 from evaluation.mteb_encoder import MtebEncoder, model_meta

@@ -7,7 +7,7 @@ import pytest
 
 from corpora.triples import Triple
 from encoders.loading import untrained
-from encoders.tokens import template_of
+from encoders.templates import template_of
 from training.objectives.infonce import candidates
 from training.validation import Validation, ndcg_at_10
 

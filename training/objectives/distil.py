@@ -14,7 +14,8 @@ from cli.errors import UserError
 from cli.limits import Limit
 from cli.limits import real as number
 from corpora.triples import Triple, read_triples
-from encoders.tokens import DEFAULT, Template, Tokens
+from encoders.templates import DEFAULT, Template
+from encoders.tokens import Tokens
 from training.objectives.infonce import NDCG, InfoNCE, candidates
 from training.objectives.objective import Config, Objective, Scores
 from training.set_up import SetUp

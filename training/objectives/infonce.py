@@ -11,7 +11,8 @@ from torch.nn import functional as F
 from cli.errors import UserError
 from cli.limits import Limit, check_dims, real
 from corpora.triples import Triple, read_triples
-from encoders.tokens import DEFAULT, Template, Tokens
+from encoders.templates import DEFAULT, Template
+from encoders.tokens import Tokens
 from training.batches import query_side
 from training.objectives.objective import Config, Objective, Scores
 from training.set_up import SetUp

@@ -13,7 +13,8 @@ from torch.nn import functional as F
 from cli.errors import UserError
 from cli.limits import Limit, real
 from corpora.triples import Triple, read_triples
-from encoders.tokens import Template, Tokens
+from encoders.templates import Template
+from encoders.tokens import Tokens
 from training.batches import query_side
 from training.objectives.infonce import NDCG, InfoNCE, candidates, infonce
 from training.objectives.objective import Config, Objective, Scores

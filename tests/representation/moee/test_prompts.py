@@ -9,7 +9,7 @@ from sklearn.metrics import average_precision_score
 
 from cli.compose import composed, plain
 from encoders.loading import untrained
-from encoders.tokens import pieces
+from encoders.templates import pieces
 from evaluation.tasks.task_data import TaskData
 from representation.moee.pair_tasks import PairTask, pair_tasks
 from representation.moee.prompts import (
