@@ -25,17 +25,14 @@ class Settings:
     tasks: tuple[str, ...] = ()
     missing: str = "auto"
     alpha: float = 0.05
-    correction: str = "holm"
-    family: str = "type"
     zeros: str = "wilcox"
     decimals: int = 12
-    delta: float = 0.01
     benchmark: str = ""
     split: str = ""
     subsets: tuple[str, ...] = ()
     revision: str = ""
     rows_shown: int = 45
-    rope: float = 0.005
+    rope: float = 0.01
     cluster: str = ""
     items: str = ""
     claims: Path | None = None
@@ -99,14 +96,11 @@ def _check_values(values: dict[str, Any]) -> None:
         "alpha": real(1e-6, below=1),
         "decimals": Limit(1, largest=16),
         "rope": real(0, largest=1),
-        "delta": real(1e-6, largest=1),
         "rows_shown": Limit(0),
         "digits": Limit(0, "4, or 2 with unit=percent", largest=12),
     }
     words = {
         "missing": ("auto", "fail", "drop_tasks", "drop_models"),
-        "correction": ("holm", "bh", "none"),
-        "family": ("type", "table"),
         "zeros": ("wilcox", "pratt", "zsplit"),
         "layout": ("grid", "paper"),
         "unit": ("fraction", "percent"),

@@ -1,6 +1,6 @@
 """`claims=`: sentences of a list, each on two designs, judged by the tests of the pairs that they name.
 
-The correction is over the pairs of the list alone. That two designs are level holds only where equivalence is shown.
+Holm is over the pairs of the list alone. That two designs are level holds only where equivalence is shown.
 """
 
 from collections import Counter
@@ -8,17 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from analysis.grids.formats import percent
 from analysis.grids.grid import Cell, Grid
 from analysis.manifests.designs import names_of
 from analysis.names import suggest
-from analysis.questions.compared_pairs import compare_pairs, corrected_pairs
-from analysis.questions.design_by_type import simple_effects
-from analysis.questions.equivalence import EQUIVALENT, NOT_TOLD, TOLD, equivalence_tests, within
-from analysis.questions.pair_texts import correction_text, signed_rank_text
+from analysis.questions.compared_pairs import BOTH, compare_pairs, corrected_pairs
+from analysis.questions.equivalence import EQUIVALENT, within
+from analysis.questions.pair_texts import correction_text
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import Row, filled, p_cell, pair_name
 from analysis.settings import Settings
@@ -28,10 +26,9 @@ from cli.errors import UserError, nearest
 PLACE = 35
 AHEAD, LEVEL = KINDS = ("ahead", "level")
 FORM = "Write a list of {claim: <sentence>, ahead: <design>, behind: <design>}."
-HOLDS, OTHER_WAY, NO_RUNS = "told", "told the other way", "no runs"
-# columns of the tests that a claim is judged by -> their names in claims.csv, whose endings `p_cell` knows
-TESTED = {name: name for name in ("p", "p_adjusted", "p_min_adjusted", "reachable", "p_seeds")}
-TESTED |= {"p_seeds_adjusted": "p_adjusted_seeds"}
+HOLDS, OTHER_WAY, NO_RUNS = "significant", "significant in the opposite direction", "no runs"
+DIFFERENT, NO_DIFFERENCE = "significantly different", "no significant difference"
+TESTED = ("p", "p_holm", "p_wilcoxon", "p_wilcoxon_holm", "p_equivalent", "p_equivalent_holm", "n_tasks", "n_seeds")
 
 
 class Claim(NamedTuple):
@@ -89,27 +86,20 @@ def _named(claim: Claim, labels: dict[str, str], material: Material) -> Claim:
 
 
 def _tests(material: Material, claims: list[Claim]) -> pd.DataFrame:
-    """Return the tests of the claims' pairs, corrected over these alone, one row per (block of tasks, pair).
-
-    Columns: those of `simple_effects`; with the ending `_level` the tests of equivalence; `within_margin`.
-    """
+    """Return the tests of the claims' pairs, one row per (block of tasks, pair); these alone are one family."""
     settings, pairs = material.settings, material.pairs
     if material.control:  # pairs without it were not compared
         pairs = compare_pairs(material.matrix, material.blocks, settings, frame=material.frame)
     asked = {(claim.type, frozenset((claim.ahead, claim.behind))) for claim in claims}
     both = map(frozenset, zip(pairs["first"], pairs["second"], strict=True))
     pairs = pairs[[place in asked for place in zip(pairs["type"], both, strict=True)]].reset_index(drop=True)
-    if pairs.empty:
-        return pairs
-    tests = simple_effects(corrected_pairs(pairs, settings), material.matrix, material.blocks, settings)
-    alike = equivalence_tests(replace(material, pairs=tests), tests["type"].unique().tolist())
-    return tests.assign(within_margin=alike["told"], **{f"{name}_level": alike[name] for name in TESTED})
+    return pairs if pairs.empty else corrected_pairs(pairs, settings, pd.Series("claims", pairs.index))
 
 
 def _judged(claim: Claim, tests: pd.DataFrame) -> Row:
     """Return the row of one claim: the design said to be ahead as `second`, differences, p of its own tests, verdict.
 
-    `sign`: whether the published difference has the sign that was told.
+    `sign`: whether the published difference has the sign of a significant one.
     """
     kind, pair = claim.type, {claim.ahead, claim.behind}
     row: Row = {"claim": claim.claim, "second": claim.ahead, "first": claim.behind, "kind": claim.kind, "type": kind}
@@ -120,17 +110,17 @@ def _judged(claim: Claim, tests: pd.DataFrame) -> Row:
     (test,), level = matches, claim.kind == LEVEL
     side = 1 if test["second"] == claim.ahead else -1
     low, high = sorted((side * test["low"], side * test["high"]))
-    row |= {"n_tasks": test["n_pairs"], "n_seeds": test["n_seeds"], "difference": side * test["mean"]}
-    row |= {"low": low, "high": high, "hodges_lehmann": side * test["hodges_lehmann"]}
-    row |= {name: test[f"{column}_level" if level else column] for column, name in TESTED.items()}
+    row |= {"mean_difference": side * test["mean_difference"], "low": low, "high": high}
+    row |= {name: test[name] for name in TESTED}
+    significant = test["significant"] == BOTH
     if claim.published is not None:
-        same = "same" if claim.published * row["difference"] > 0 else "opposite"
-        row["sign"] = f"{HOLDS} {same}" if test["told"] else NOT_TOLD
+        same = "same" if claim.published * row["mean_difference"] > 0 else "opposite"
+        row["sign"] = same if significant else NO_DIFFERENCE
     if test["n_seeds"] < FEWEST_SEEDS:
         return row | {"verdict": f"no claim, {test['n_seeds']} seeds"}
-    told = TOLD if level else HOLDS if row["difference"] > 0 else OTHER_WAY
-    verdict = told if test["told"] else NOT_TOLD
-    if test["within_margin"] and (level or not test["told"]):
+    found = DIFFERENT if level else HOLDS if row["mean_difference"] > 0 else OTHER_WAY
+    verdict = found if significant else NO_DIFFERENCE
+    if test["equivalent"] and (level or not significant):
         verdict = EQUIVALENT
     return row | {"verdict": verdict, "holds": verdict == (EQUIVALENT if level else HOLDS)}
 
@@ -139,25 +129,23 @@ def _grid(table: pd.DataFrame, tests: pd.DataFrame, settings: Settings) -> Grid:
     signed = settings.numbers.signed
 
     def cells(row: Row) -> list[Cell]:
-        names, numbers = [row["claim"], pair_name(row), row["type"]], [Cell("-")] * 5
+        names, numbers = [row["claim"], pair_name(row), row["type"]], [Cell("-")] * 4
         if row["verdict"] != NO_RUNS:
-            ends = settings.numbers.interval(row["low"], row["high"])
-            sizes = signed(row["difference"]), ends, signed(row["hodges_lehmann"])
-            seeds = Cell("-") if np.isnan(row["p_seeds"]) else p_cell(row, settings, "_seeds")
-            numbers = [*map(Cell, sizes), p_cell(row, settings), seeds]
+            sizes = signed(row["mean_difference"]), settings.numbers.interval(row["low"], row["high"])
+            p = "p_equivalent" if row["kind"] == LEVEL else "p"
+            numbers = [*map(Cell, sizes), p_cell(row, p), p_cell(row, "p_wilcoxon")]
         published = Cell("-" if pd.isna(row["published"]) else signed(row["published"]))
         verdict = Cell(row["verdict"], "best" if row["holds"] else "")
         return [*map(Cell, names), *numbers, verdict, replace(published, below=tuple(filter(None, [row["sign"]])))]
 
     caption = (
-        "Differences ahead minus behind. Mean: over tasks and the seeds of both, with its interval (with fewer than"
-        f" {FEWEST_SEEDS} seeds over tasks alone). Typical: Hodges-Lehmann. p over tasks:"
-        f" {signed_rank_text(tests, settings)}; p over tasks and seeds: of the mean; below each p:"
-        f" {correction_text(tests, settings, 'claims')}. A claim holds (bold) where both tests tell it; that"
-        f" designs are level, where they are {within(settings)}."
+        "Mean difference, ahead minus behind, with its interval over tasks and seeds (with fewer than"
+        f" {FEWEST_SEEDS} seeds over tasks only). Below each p:"
+        f" {correction_text(tests, settings, 'claims')}. A claim holds (bold) where it is significant over tasks and"
+        f" seeds; that designs are level, where they are {within(settings)}."
         f" {NO_RUNS}: a design, or the type of task, is not among what is compared."
     )
-    header = ["Claim", "Pair (ahead - behind)", "Tasks", "Mean", f"{percent(settings.alpha)} of the mean", "Typical"]
-    header += ["p over tasks", "p over tasks and seeds", "Verdict", "Published"]
+    header = ["Claim", "Pair (ahead - behind)", "Tasks", "Difference", percent(settings.alpha)]
+    header += ["p over tasks and seeds", "p Wilcoxon", "Verdict", "Published"]
     grid = Grid("claims", caption, header, left=3, title="Claims")
     return filled(grid, table, cells, settings.rows_shown, "claims; claims.csv has all.")

@@ -1,4 +1,7 @@
-"""Every pair of designs on every task type: difference, exact test, correction, and what could be reached at all."""
+"""Every pair of designs on every task type: the primary test over tasks and seeds, and Wilcoxon's over tasks beside it.
+
+Holm's correction is over two families: the pairs on all tasks together, and the pairs on all types of task.
+"""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -8,15 +11,25 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.settings import Settings
-from analysis.statistics.arrays import Floats, Ints, rounded
-from analysis.statistics.correction import CORRECTIONS, passes
-from analysis.statistics.intervals import direction, mean_and_error, student_interval, typical_difference
-from analysis.statistics.seed_errors import copies
-from analysis.statistics.seeds import over_tasks_and_seeds, two_sided
-from analysis.statistics.wilcoxon import SignedRank, signed_rank
+from analysis.statistics.arrays import Bools, Floats, Ints, rounded
+from analysis.statistics.correction import holm, passes
+from analysis.statistics.intervals import mean_and_error, student_reach, typical_difference
+from analysis.statistics.power import components, detectable
+from analysis.statistics.seeds import (
+    FEWEST_SEEDS,
+    Spreads,
+    outside,
+    over_tasks_and_seeds,
+    pair_test,
+    reach,
+    spreads,
+    two_sided,
+)
+from analysis.statistics.wilcoxon import signed_rank
 
 ALL = "All"
-ALWAYS = ("holm", "bh")  # both stand in the files, whichever decides
+BOTH, TASKS_ONLY, NO = "over tasks and seeds", "over tasks only", "no"  # values of the column `significant`
+TESTED = ["type", "first", "second", "mean_difference", "low", "high", "p", "p_holm", "p_wilcoxon", "p_wilcoxon_holm"]
 
 
 def compare_pairs(
@@ -28,34 +41,99 @@ def compare_pairs(
 ) -> pd.DataFrame:
     """Return one row per (type, pair); with a `control` only the pairs that hold it.
 
-    matrix: tasks x designs, designs in config order; blocks: type -> its tasks; frame: long, the scores by seed.
-    `difference` is the mean over tasks of second minus first; the columns of the test follow, those of `_sizes`, which
-    belong to it, those of `over_tasks_and_seeds` and `corrected`. Intervals have the level 1 - alpha.
-    A pair is `told` where the corrected tests over tasks and over tasks and seeds both pass, and point the same way.
+    matrix: tasks x designs, designs in config order; blocks: type -> its tasks, the last one the main family; frame:
+    long, the scores by seed. Columns, differences second minus first, scores between 0 and 1:
+    `type, first, second, mean_difference`; `low, high`: its interval of level 1 - alpha, over tasks only where one of
+    them has fewer than three seeds; `p, p_holm`: of the primary test, nan there; `p_wilcoxon, p_wilcoxon_holm`;
+    `significant`: BOTH, TASKS_ONLY (Wilcoxon's Holm p passes alone) or NO. Then `p_equivalent, p_equivalent_holm,
+    equivalent` within `rope`; `detectable` in four of five studies of these tasks and seeds at alpha / `family_size`;
+    the fields of `SeedTest`; those of `SignedRank`; the Hodges-Lehmann difference with its interval; `d_z`, mean over
+    standard deviation of tasks.
     """
     names = np.array(matrix.columns, dtype=object)
     first, second = pair_places(names, control)
     cube, tables = seed_cube(frame, matrix), []
     for kind, tasks in blocks.items():
         values = matrix.loc[tasks].to_numpy(dtype=float).T  # designs x tasks
-        differences, means = values[second] - values[first], values.mean(axis=1)
-        test = signed_rank(differences, settings.zeros, settings.decimals)
-        columns = {"type": kind, "first": names[first], "second": names[second]}
-        columns |= {"mean_first": means[first], "mean_second": means[second], "difference": differences.mean(axis=1)}
-        columns |= vars(test) | _sizes(differences, test, settings)
-        seeds = over_tasks_and_seeds(cube[:, matrix.index.get_indexer(tasks)], first, second)
-        tables.append(pd.DataFrame(columns | vars(seeds) | {"p_seeds": two_sided(seeds)}))
+        d, means = rounded(values[second] - values[first], settings.decimals) + 0.0, values.mean(axis=1)  # -0. is 0.
+        of = spreads(cube[:, matrix.index.get_indexer(tasks)])
+        seeds = pair_test(of, first, second)
+        (mean, error), level = mean_and_error(d), 1 - settings.alpha
+        half = np.where(np.isnan(seeds.mean), student_reach(error, max(1, len(tasks) - 1), level), reach(seeds, level))
+        ranks = signed_rank(d, settings.zeros, settings.decimals)
+        typical = typical_difference(d, ranks, settings.alpha, settings.zeros, settings.decimals)
+        spread = error * np.sqrt(len(tasks))
+        columns: dict[str, Any] = {
+            "type": kind,
+            "first": names[first],
+            "second": names[second],
+            "mean_difference": mean,
+        }
+        columns |= {"low": mean - half, "high": mean + half, "p": two_sided(seeds), "p_wilcoxon": ranks.p}
+        columns |= {"p_equivalent": outside(seeds, settings.rope), "n_tasks": len(tasks), "n_seeds": seeds.n_seeds}
+        columns |= {"mean_first": means[first], "mean_second": means[second]}
+        columns |= {name: value for name, value in vars(seeds).items() if name not in ("n_seeds", "mean")}
+        columns |= {name: value for name, value in vars(ranks).items() if name not in ("n_pairs", "p")}
+        columns |= {"hodges_lehmann": typical.estimate, "hl_low": typical.low, "hl_high": typical.high}
+        columns |= {"d_z": np.divide(mean, spread, out=np.full(len(d), np.nan), where=spread > 0)}
+        level = settings.alpha / _family_size(kind, blocks, len(first))
+        columns |= {"detectable": _detectable(of, first, second, level)}
+        tables.append(pd.DataFrame(columns))
     return corrected_pairs(pd.concat(tables, ignore_index=True), settings)
 
 
-def corrected_pairs(tests: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return tests of pairs with the columns of `corrected`, `told` only where both tests point the same way.
+def _detectable(of: Spreads, first: Ints, second: Ints, level: float) -> Floats:
+    """Return `detectable` [P] of the pairs with their own seeds; nan where these are too few."""
+    seeds, found = np.stack([of.counts[first], of.counts[second]]), np.full(len(first), np.nan)
+    known = (seeds >= FEWEST_SEEDS).all(axis=0) & ~(of.one_run[first] & of.one_run[second])
+    if known.any() and of.means.shape[-1] > 1:
+        found[known] = detectable(components(of, first[known], second[known]), level, seeds[:, known])
+    return found
 
-    So pairs that were tested before can be corrected as another family.
+
+def _family_size(kind: str, blocks: dict[str, list[str]], pairs: int) -> int:
+    return pairs * (1 if kind == list(blocks)[-1] else len(blocks) - 1)
+
+
+def corrected_pairs(pairs: pd.DataFrame, settings: Settings, families: pd.Series | None = None) -> pd.DataFrame:
+    """Return pairs with Holm's p of their three tests over each family, `family_size`, `significant`, `equivalent`.
+
+    So pairs that were tested before can be corrected as other families. The columns begin with those of TESTED.
     """
-    tests = corrected(tests, settings)
-    side = np.sign(tests["w_plus"] - tests["w_minus"])  # `ahead` of a test that passes
-    return tests.assign(told=tests["told"] & (side == np.sign(tests["mean_seeds"])))
+    table = corrected(pairs, settings.alpha, families=families)
+    level = holm_within(table["p_equivalent"], main_family(table) if families is None else families)
+    table = table.assign(p_equivalent_holm=level, equivalent=passes(level.fillna(1.0).to_numpy(), settings.alpha))
+    leading = [*TESTED, "significant", "p_equivalent", "p_equivalent_holm", "equivalent", "detectable"]
+    return table[[*leading, *(name for name in table if name not in leading)]]
+
+
+def corrected(
+    tests: pd.DataFrame, alpha: float, over_tasks: str = "wilcoxon", families: pd.Series | None = None
+) -> pd.DataFrame:
+    """Return tests (columns `type`, `p` over tasks and seeds, `p_<over_tasks>`; one row each) with what Holm says.
+
+    Columns `p_holm`, `p_<over_tasks>_holm`, `family_size` and `significant`. families: a label for each row, default
+    `main_family`. An unknown p counts as 1 in its family.
+    """
+    families = main_family(tests) if families is None else families
+    both, one = holm_within(tests["p"], families), holm_within(tests[f"p_{over_tasks}"], families)
+    words = np.where(passes(one.to_numpy(), alpha), TASKS_ONLY, NO)
+    return tests.assign(
+        **{"p_holm": both, f"p_{over_tasks}_holm": one},
+        family_size=families.groupby(families).transform("size"),
+        significant=np.where(passes(both.fillna(1.0).to_numpy(), alpha), BOTH, words),
+    )
+
+
+def main_family(tests: pd.DataFrame) -> pd.Series:
+    """Return the family of each row: "main" on the last type, which is all tasks together or the only one; "types"."""
+    return (tests["type"] == tests["type"].iloc[-1]).map({True: "main", False: "types"})
+
+
+def holm_within(p: pd.Series, families: pd.Series) -> pd.Series:
+    """Return Holm's p over each family, nan where p is."""
+    adjusted = p.fillna(1.0).groupby(families.to_numpy()).transform(lambda of: holm(of.to_numpy()))
+    return adjusted.where(p.notna())
 
 
 def seed_cube(frame: pd.DataFrame | None, matrix: pd.DataFrame) -> Floats:
@@ -71,12 +149,6 @@ def seed_cube(frame: pd.DataFrame | None, matrix: pd.DataFrame) -> Floats:
     return cube
 
 
-def common_seeds(cube: Floats) -> Floats:
-    """Return [designs, tasks, seeds] of the seeds that all designs have on all tasks; of copies of one run one seed."""
-    runs = cube[:, :, ~np.isnan(cube).any(axis=(0, 1))]
-    return runs[:, :, :1] if copies(runs).all() else runs
-
-
 def pair_places(designs: Sequence[str] | NDArray[np.object_], control: str = "") -> tuple[Ints, Ints]:
     """Return the places of the first and of the second design of every pair, with a `control` of those that hold it."""
     names = np.array(designs, dtype=object)
@@ -90,49 +162,21 @@ def pairs_among(pairs: pd.DataFrame, designs: Collection[str]) -> pd.DataFrame:
     return pairs[pairs["first"].isin(designs) & pairs["second"].isin(designs)]
 
 
-def _sizes(differences: Floats, test: SignedRank, settings: Settings) -> dict[str, Any]:
-    """Return the columns of the estimates of `differences` [P, tasks].
+def is_significant(tests: pd.DataFrame) -> Bools:
+    """Tell which tests are significant over tasks and seeds."""
+    return (tests["significant"] == BOTH).to_numpy(dtype=np.bool_)
 
-    `hodges_lehmann`, `hl_low`, `hl_high`, `hl_confidence` (attained) belong to the test; `ahead`: 1 where the test, or
-    without significance the estimate, has the second design ahead, -1 the first, 0 neither; `mean_low`, `mean_high`:
-    Student's interval of the mean over tasks; `d_z`: mean over standard deviation, nan where nothing varies.
+
+def without_one_task(matrix: pd.DataFrame, frame: pd.DataFrame, control: str = "") -> pd.DataFrame:
+    """Return per pair the task without which Holm's p over tasks and seeds is largest: first, second, task, p_holm.
+
+    matrix: tasks x designs, of one block; frame: long, the scores by seed.
     """
-    d = rounded(differences, settings.decimals) + 0.0  # -0. is 0.
-    typical = typical_difference(d, test, settings.alpha, settings.zeros, settings.decimals)
-    (mean, error), (low, high) = mean_and_error(d), student_interval(d, 1 - settings.alpha)
-    d_z = np.divide(mean, error * np.sqrt(d.shape[1]), out=np.full(len(d), np.nan), where=error > 0)
-    columns = {"hodges_lehmann": typical.estimate, "hl_low": typical.low, "hl_high": typical.high}
-    columns |= {"hl_confidence": typical.confidence}
-    columns |= {"ahead": direction(typical.estimate, test, settings.alpha).astype(int)}
-    return columns | {"mean_low": low, "mean_high": high, "d_z": d_z}
-
-
-def corrected(tests: pd.DataFrame, settings: Settings) -> pd.DataFrame:
-    """Return the tests (columns type, p, p_min, perhaps p_seeds; one row per test) with those of the correction.
-
-    `family_size`; `p_holm` and `p_bh`; `p_adjusted` and `p_min_adjusted` by the correction that `settings` names,
-    each over the family; `significant`, of the runs at hand; `told`, of the designs: significant, and p_seeds passes
-    after the same correction, where unknown p counts as 1. `reachable`: yes, uncorrected (p could pass, the corrected p
-    could not), or no: corrected values only grow with any p of the family, so none goes below the corrected `p_min`.
-    """
-    by_family = tests.groupby("type" if settings.family == "type" else lambda _: "table", sort=False)
-
-    def within(column: pd.Series, correction: str) -> pd.Series:
-        return by_family[column.name].transform(lambda p: CORRECTIONS[correction](p.fillna(1.0).to_numpy()))
-
-    if "p_seeds" not in tests:
-        return corrected(tests.assign(p_seeds=np.nan), settings).drop(columns="p_seeds")
-    adjusted, floor = within(tests["p"], settings.correction), within(tests["p_min"], settings.correction)
-    over_seeds = within(tests["p_seeds"], settings.correction)
-    significant = passes(adjusted, settings.alpha)
-    raw_only = np.where(passes(tests["p_min"], settings.alpha), "uncorrected", "no")
-    return tests.assign(
-        family_size=by_family["p"].transform("size"),
-        **{f"p_{name}": within(tests["p"], name) for name in ALWAYS},
-        p_adjusted=adjusted,
-        p_min_adjusted=floor,
-        significant=significant,
-        p_seeds_adjusted=over_seeds.where(tests["p_seeds"].notna()),
-        told=significant & passes(over_seeds, settings.alpha),
-        reachable=np.where(passes(floor, settings.alpha), "yes", raw_only),
-    )
+    names, cube = np.array(matrix.columns, dtype=object), seed_cube(frame, matrix)
+    first, second = pair_places(names, control)
+    without = (np.delete(cube, task, axis=1) for task in range(len(matrix)))
+    p = np.array([two_sided(over_tasks_and_seeds(scores, first, second)) for scores in without])
+    p = np.array([holm(np.nan_to_num(of, nan=1.0)) for of in p])
+    worst = p.argmax(axis=0)
+    columns = {"task": matrix.index.to_numpy()[worst], "p_holm": p.max(axis=0)}
+    return pd.DataFrame({"first": names[first], "second": names[second], **columns})

@@ -7,8 +7,7 @@ import pandas as pd
 from analysis.grids.formats import Numbers, percent, score
 from analysis.grids.grid import Cell, Grid
 from analysis.questions.crossings import factor_table
-from analysis.questions.pair_texts import attainable, correction_text, unreachable_text
-from analysis.questions.pairs import for_file
+from analysis.questions.pair_texts import correction_text
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import Row, marked_cell, rest_text, star_legend
 from analysis.questions.tested_effects import Factorial, factorial_effects
@@ -24,25 +23,26 @@ def answer(material: Material) -> Answer:
     """Return the tests and marginal means of every complete crossing, at most two."""
     settings, factors = material.settings, factor_table(material.designs)
     effects, notes = factorial_effects(material.matrix, factors, material.blocks, settings, material.frame)
-    tests = [factorial.tests for factorial in effects]
     return Answer(
         "effects",
         grids=effect_grids(effects, settings),
-        frames=effects_for_file(effects, settings),
-        notes=[*notes, *(attainable(pd.concat(tests), settings, "effect") if tests else [])],
+        frames=effects_for_file(effects),
+        notes=notes,
         main=True,
         of_designs=False,
         of_scores=False,  # but the marginal means, which say so themselves
     )
 
 
-def effects_for_file(effects: list[Factorial], settings: Settings) -> dict[str, pd.DataFrame]:
+def effects_for_file(effects: list[Factorial]) -> dict[str, pd.DataFrame]:
     """Return the tests and the marginal means of all crossings, each with a first column that names its crossing."""
     if not effects:
         return {}
     names = [factorial.crossing.name for factorial in effects]
-    tests = [for_file(factorial.tests, settings.correction) for factorial in effects]
-    tables = {"effects": tests, "marginal_means": [factorial.marginals for factorial in effects]}
+    tables = {
+        "effects": [factorial.tests for factorial in effects],
+        "marginal_means": [factorial.marginals for factorial in effects],
+    }
     joined = {name: pd.concat(parts, keys=names, names=["crossing", ""]) for name, parts in tables.items()}
     return {name: table.reset_index(level=0).reset_index(drop=True) for name, table in joined.items()}
 
@@ -58,7 +58,7 @@ def effects_grid(factorial: Factorial, settings: Settings, ending: str = "") -> 
 
     def cell(row: Row) -> Cell:
         eta = row["partial_eta_squared"]
-        return marked_cell(f_value(row["F"]), row, settings, "" if math.isnan(eta) else f"eta2 {score(eta, 2)}")
+        return marked_cell(f_value(row["F"]), row, "" if math.isnan(eta) else f"eta2 {score(eta, 2)}", "permutation")
 
     tests = factorial.tests
     rows = []
@@ -83,9 +83,8 @@ def _heads(table: pd.DataFrame) -> list[str]:
 
 def effects_caption(factorial: Factorial, settings: Settings) -> str:
     """Name the design, the statistic, the test, the correction and the marks."""
-    tests, crossing, legend = factorial.tests, factorial.crossing, star_legend(factorial.tests, settings)
-    if (tests["reachable"] != "yes").any():
-        legend += f"; n.a. = {unreachable_text(tests, settings)}"
+    tests, crossing = factorial.tests, factorial.crossing
+    legend = star_legend(tests, settings, "permutation of signs")
     flips = f"all sign flips up to {EXACT_UP_TO} tasks, else {RANDOM_FLIPS:,} random ones (seed {SEED})"
     return (
         f"Main effects and interactions in {crossing.name}, {len(crossing.designs)} designs{_held(factorial)}: F of"

@@ -1,17 +1,17 @@
 """Tests within one task, over its items, where evaluate.py saved them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from analysis.grids.formats import fraction, percent
+from analysis.grids.formats import percent
 from analysis.grids.grid import Cell, Grid
 from analysis.names import listed
-from analysis.questions.compared_pairs import corrected, pair_places
+from analysis.questions.compared_pairs import holm_within, pair_places
 from analysis.questions.question import Answer, Material
-from analysis.questions.tables import PAIR, Row, filled, pair_name
+from analysis.questions.tables import PAIR, Row, filled, p_cell, pair_name
 from analysis.scores.items import Items
 from analysis.settings import Settings
 from analysis.statistics.arrays import Ints
@@ -44,7 +44,7 @@ def answer(material: Material) -> Answer | None:
     notes += [f"Not tested over items, for want of a mean or a correlation: {listed(others)}."] if others else []
     if not tested:
         return Answer("items", notes=notes) if notes else None
-    frame = _frame(tested, material.settings)
+    frame = _frame(tested)
     grid = _grid(frame.iloc[material.leading(frame)], material.settings)
     return Answer("items", grids=[grid], frames={"items": frame}, notes=notes)
 
@@ -84,29 +84,28 @@ def _stale(tested: list[_Tested], material: Material) -> list[str]:
     return [stale] if odd else []
 
 
-def _frame(tested: list[_Tested], settings: Settings) -> pd.DataFrame:
+def _frame(tested: list[_Tested]) -> pd.DataFrame:
     """One row a (task, pair), every digit; the correction is over the pairs of one task."""
     parts = []
     for one in tested:
         names, items, test = np.array(one.designs, dtype=object), one.items, one.test
-        columns: dict[str, Any] = {"type": _named(items), "task_type": items.type, "statistic": items.statistic}
+        columns: dict[str, Any] = {"task": _named(items), "task_type": items.type, "statistic": items.statistic}
         columns |= {"first": names[one.first], "second": names[one.second]}
         columns |= {"n_items": len(items.ids), "n_seeds": len(one.seeds)}
         columns |= {"score_first": test.value[one.first], "score_second": test.value[one.second]}
         columns |= {"difference": test.difference, "low_items": test.interval[:, 0], "high_items": test.interval[:, 1]}
         columns |= {"p": test.p, "p_min": test.p_min, "draws": test.flips, "exact": test.exact}
         parts.append(pd.DataFrame(columns))
-    table = corrected(pd.concat(parts, ignore_index=True), replace(settings, family="type"))
-    return table.rename(columns={"type": "task"})
+    table = pd.concat(parts, ignore_index=True)
+    return table.assign(p_holm=holm_within(table["p"], table["task"]))
 
 
 def _grid(frame: pd.DataFrame, settings: Settings) -> Grid:
     def cells(row: Row) -> list[Cell]:
-        below = () if settings.correction == "none" else (fraction(row["p_adjusted"]),)
         texts = [row["task"], pair_name(row), row["statistic"], str(row["n_items"])]
         ends = settings.numbers.interval(row["low_items"], row["high_items"])
         texts += [settings.numbers.signed(row["difference"]), ends]
-        return [*map(Cell, texts), Cell(fraction(row["p"]), below=below)]
+        return [*map(Cell, texts), p_cell(row)]
 
     caption = (
         "Differences within one task, over its items (queries, pairs of texts, texts), the scores of an item averaged"

@@ -1,8 +1,7 @@
 """Figures of the pairs: differences from one design with their intervals, and all pairs as a heat map.
 
-Mark, place and line are of one statistic: the signed-rank test, its Hodges-Lehmann difference and its interval, which
-leaves out 0 exactly where p is at most alpha before the correction. The grey line below is of the second test that a
-claim about designs takes, over tasks and seeds: a difference that is told has neither line on 0.
+Place and line are of one statistic: the mean difference and its interval over tasks and seeds, which leaves out 0
+exactly where p is at most alpha before the correction.
 """
 
 import math
@@ -15,26 +14,21 @@ from analysis.drawings.canvas import canvas, legend, list_axes, score_ticks
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.fit import inches, short_names
 from analysis.drawings.heat import colour_bar, heat
-from analysis.drawings.style import BLACK, BLUE, GREY, LINE, VERMILLION
-from analysis.grids.formats import fraction, percent, typeset
-from analysis.questions.compared_pairs import pairs_among
+from analysis.drawings.style import BLACK, BLUE, LINE, VERMILLION
+from analysis.grids.formats import percent, typeset
+from analysis.questions.compared_pairs import is_significant, pairs_among
 from analysis.questions.question import Material
-from analysis.questions.tables import claims, mark_of, star_legend
-from analysis.statistics.seeds import FEWEST_SEEDS, reach_of_seeds
+from analysis.questions.tables import DAGGER, mark_of, star_legend
+from analysis.statistics.seeds import FEWEST_SEEDS
 
 LEADING = "forest"  # the figure that the page shows first
 MOST_FROM_ONE = 12  # designs beside the one that they are compared with
 MOST_ON_HEAT_MAP, MOST_WITH_NUMBERS = 40, 12  # designs
-BELOW = 0.27  # lines: how far the interval over tasks and seeds lies below that over tasks
-# told of the designs, of these runs or before the correction only, not; too few seeds; and where alpha is out of reach
 LOOKS: dict[str, dict[str, Any]] = {
-    "told": {"marker": "o", "color": BLUE, "markerfacecolor": BLUE},
-    "runs": {"marker": "D", "color": VERMILLION, "markerfacecolor": "white"},
-    "no": {"marker": "s", "color": BLACK, "markerfacecolor": "white"},
-    "few": {"marker": "^", "color": BLACK, "markerfacecolor": "white"},
-    "never": {"marker": "x", "color": GREY},
+    "*": {"marker": "o", "color": BLUE, "markerfacecolor": BLUE},
+    DAGGER: {"marker": "D", "color": VERMILLION, "markerfacecolor": "white"},
+    "": {"marker": "s", "color": BLACK, "markerfacecolor": "white"},
 }
-OVER_SEEDS: dict[str, Any] = {"color": GREY, "linewidth": 1.0, "marker": "|", "markersize": 4}
 
 
 def forest(material: Material) -> Drawing:
@@ -48,17 +42,16 @@ def forest(material: Material) -> Drawing:
     width = max(3.0 + inches(labels), 0.4 + inches([label]))
     figure = canvas(min(12.0, width), 1.25 + LINE * 1.4 * len(rows))
     axes = figure.add_subplot()
-    _legend(figure, material, _lines(axes, material, rows))
+    _legend(figure, _lines(axes, material, rows))
     axes.set_xlabel(label, loc="right")
     axes.set_yticks(range(len(rows)), labels)
     level = percent(settings.alpha)
-    seeds = f"; below it, in grey, the mean difference over tasks and seeds with its {level} interval"
+    seeds = f" and seeds (over tasks only with fewer than {FEWEST_SEEDS} seeds)"
     caption = (
-        f"Hodges-Lehmann difference in score over {material.over}, each minus {one}, with the {level} interval of the"
-        f" signed-rank test over tasks (none where so few have no finite one){seeds * claims(material.pairs)}."
+        f"Mean difference in score over {material.over}, each minus {one}, with the {level} interval over tasks{seeds}."
         f" Intervals are uncorrected. {sentence}"
     ).strip()
-    alt = f"Differences of {len(rows)} designs from {one}, {int(rows['told'].sum())} told of the designs."
+    alt = f"Differences of {len(rows)} designs from {one}, {int(is_significant(rows).sum())} significant."
     return Drawing(LEADING, "Differences with intervals", caption, figure, alt)
 
 
@@ -66,55 +59,38 @@ def _minus(rows: pd.DataFrame, one: str) -> pd.DataFrame:
     """Return the pairs with `one` as their first design everywhere: the difference is that of the other from it."""
     turned, mirror = (rows["second"] == one).to_numpy(), rows.copy()
     mirror.loc[turned, ["first", "second"]] = rows.loc[turned, ["second", "first"]].to_numpy()
-    mirror.loc[turned, ["hl_low", "hl_high"]] = -rows.loc[turned, ["hl_high", "hl_low"]].to_numpy()
-    mirror.loc[turned, ["hodges_lehmann", "mean_seeds"]] *= -1
+    mirror.loc[turned, ["low", "high"]] = -rows.loc[turned, ["high", "low"]].to_numpy()
+    mirror.loc[turned, "mean_difference"] *= -1
     return mirror
 
 
-def _lines(axes: Any, material: Material, rows: pd.DataFrame) -> set[str]:
-    """Draw one line per pair and return the looks that were used; an end that is infinite is not drawn."""
-    below = np.flatnonzero(rows["mean_seeds"].notna())
-    reach = reach_of_seeds(rows, 1 - material.settings.alpha)
-    for place in below:
-        mean, half = rows["mean_seeds"].iloc[place], reach[place]
-        axes.plot([mean - half, mean, mean + half], [place + BELOW] * 3, markevery=[1], **OVER_SEEDS)
-    low, high = (rows[column].where(np.isfinite(rows[column])).to_numpy() for column in ("hl_low", "hl_high"))
-    centre = rows["hodges_lehmann"].to_numpy()
-    marks = np.array([mark_of(row, material.settings) for row in rows.to_dict("records")])
-    conditions = [rows["reachable"] == "no", rows["n_seeds"] < FEWEST_SEEDS, marks == "*", marks == "(*)"]
-    looks = np.select(conditions, ["never", "few", "told", "runs"], "no")
-    for look in dict.fromkeys(looks.tolist()):  # in an order that no run changes
-        places = np.flatnonzero(looks == look)
-        axes.hlines(places, low[places], high[places], color=LOOKS[look]["color"], linewidth=1.3)
-        axes.plot(centre[places], places, linestyle="none", markersize=5, zorder=3, **LOOKS[look])
+def _lines(axes: Any, material: Material, rows: pd.DataFrame) -> list[str]:
+    """Draw one line per pair and return the marks that were used; an end that is not known is not drawn."""
+    low, high, centre = (rows[column].to_numpy() for column in ("low", "high", "mean_difference"))
+    marks = np.array(list(map(mark_of, rows.to_dict("records"))))
+    used = list(dict.fromkeys(marks.tolist()))  # in an order that no run changes
+    for mark in used:
+        places = np.flatnonzero(marks == mark)
+        axes.hlines(places, low[places], high[places], color=LOOKS[mark]["color"], linewidth=1.3)
+        axes.plot(centre[places], places, linestyle="none", markersize=5, zorder=3, **LOOKS[mark])
     axes.axvline(0, color=BLACK, linewidth=0.8, zorder=0)
     if float(np.nanmax(np.abs([low, high, centre]))) < 1e-9:
         axes.set_xlim(-0.01, 0.01)  # all equal: a scale that says so
     list_axes(axes, len(rows), 7, material.settings.numbers)
-    return {*looks.tolist(), *(["seeds"] if len(below) else [])}
+    return used
 
 
-def _legend(figure: Any, material: Material, used: set[str]) -> None:
+def _legend(figure: Any, used: list[str]) -> None:
     """Below the panel, only what occurs."""
-    alpha = fraction(material.settings.alpha)
-    words = {
-        "told": f"told of the designs (p at most {alpha})",
-        "runs": "of these runs alone, or before the correction",
-        "no": f"p above {alpha}",
-        "few": f"fewer than {FEWEST_SEEDS} seeds: no claim about designs",
-        "never": f"{alpha} out of reach",
-        "seeds": "mean over tasks and seeds",
-    }
-    drawn = LOOKS | {"seeds": OVER_SEEDS}
-    looks = {text: {"markersize": 5, "linewidth": 1.3, **drawn[look]} for look, text in words.items() if look in used}
+    words = {"*": "significant over tasks and seeds", DAGGER: "significant over tasks only", "": "not significant"}
+    looks = {words[mark]: {"markersize": 5, "linewidth": 1.3, **LOOKS[mark]} for mark in LOOKS if mark in used}
     legend(figure, looks, loc="outside lower center", ncols=min(4, max(1, int(figure.get_figwidth() / 2.4))))
 
 
 def heat_map(material: Material) -> Drawing | None:
     """Row minus column, the highest mean on top.
 
-    Number, colour and star are of one statistic, the Hodges-Lehmann difference and its signed-rank test. None with
-    `against=`, where most pairs were not tested, and with two designs, which are one number.
+    None with `against=`, where most pairs were not tested, and with two designs, which are one number.
     """
     designs, sentence = material.highest(MOST_ON_HEAT_MAP)
     if material.control or len(designs) < 3:
@@ -137,21 +113,21 @@ def heat_map(material: Material) -> Drawing | None:
         text, size = f"{number}{marks[row, column]}".strip(), 7 if numbered else 5
         axes.text(column, row, text, ha="center", va="center", color=BLACK, fontsize=size, linespacing=0.9)
     caption = (
-        f"Hodges-Lehmann difference in score over {material.over}, row minus column, designs from the highest"
+        f"Mean difference in score over {material.over}, row minus column, designs from the highest"
         f" mean to the lowest; {star_legend(material.pairs, material.settings)}. {sentence}"
     ).strip()
-    told, total = int((marks == "*").sum()) // 2, math.comb(len(designs), 2)
-    alt = f"{told} of {total} pairs are told of the designs. By mean, from high to low: {', '.join(designs[:10])}."
+    found, total = int((marks == "*").sum()) // 2, math.comb(len(designs), 2)
+    alt = f"{found} of {total} pairs are significant. By mean, from high to low: {', '.join(designs[:10])}."
     return Drawing("heat_map", "Pairwise differences", caption, figure, alt)
 
 
 def _cells(material: Material, designs: list[str]) -> tuple[Any, Any]:
-    """Return [row, column]: the Hodges-Lehmann difference, row minus column, and its mark "*", "(*)" or ""."""
+    """Return [row, column]: the mean difference, row minus column, and its mark."""
     rows = pairs_among(material.pairs_on(material.last), designs)
     first, second = (rows[side].map(designs.index).to_numpy() for side in ("first", "second"))
     values = np.zeros((len(designs), len(designs)))
-    values[second, first], values[first, second] = rows["hodges_lehmann"], -rows["hodges_lehmann"]
+    values[second, first], values[first, second] = rows["mean_difference"], -rows["mean_difference"]
     marks = np.full(values.shape, "", dtype=object)
-    of_rows = [mark_of(row, material.settings) for row in rows.to_dict("records")]
+    of_rows = [mark_of(row) for row in rows.to_dict("records")]
     marks[first, second] = marks[second, first] = of_rows
     return values, marks

@@ -1,7 +1,7 @@
-"""The table of pairs: the Hodges-Lehmann difference on every task type, its mark, and the corrected p below.
+"""The table of pairs: the mean difference on every task type, its mark, and Holm's p of both tests below.
 
 `layout=paper` is that of a paper's significance table (Tang and Yang 2024, arXiv 2409.02727): differences with stars
-alone. The paper stars mean differences; here a star stands on the Hodges-Lehmann difference, which the test is about.
+alone.
 """
 
 from collections.abc import Callable
@@ -13,29 +13,25 @@ from analysis.grids.grid import Cell, Grid
 from analysis.manifests.cost import PAIR_COST_HEADER, has_costs, pair_cost_texts
 from analysis.questions.means import footnote_keys
 from analysis.questions.pair_figures import forest, heat_map
-from analysis.questions.pair_texts import correction_text, pair_notes, signed_rank_text, unreachable_text
+from analysis.questions.pair_texts import correction_text, pair_notes, signed_rank_text
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import (
-    NO_CLAIM,
+    DAGGER,
     OF_BEST,
     PAIR,
     Row,
-    after_correction,
     claims,
     mark_of,
     marked_cell,
     pair_name,
     rest_text,
     star_legend,
-    tasks_text,
 )
 from analysis.settings import Settings
 from analysis.statistics.correction import passes
 
 PLACE = 30
-MEAN = "Mean"  # heads the column of mean differences
 STARS = (0.05, 0.01, 0.001)
-DAGGER = "†"
 
 
 def answer(material: Material) -> Answer:
@@ -44,17 +40,10 @@ def answer(material: Material) -> Answer:
         "pairs",
         grids=[paper_grid(material) if material.settings.layout == "paper" else pair_grid(material)],
         draw=lambda: [drawn for make in (forest, heat_map) if (drawn := make(material))],
-        frames={"pairs": for_file(_noted(material), material.settings.correction)},
+        frames={"pairs": _noted(material)},
         notes=pair_notes(material),
         main=True,
     )
-
-
-def for_file(tests: pd.DataFrame, correction: str) -> pd.DataFrame:
-    """Leave out the column that repeats `p_holm`, `p_bh` or p, and name the floor after its correction."""
-    if correction == "none":
-        return tests.drop(columns=["p_adjusted", "p_min_adjusted"])
-    return tests.drop(columns="p_adjusted").rename(columns={"p_min_adjusted": f"p_min_{correction}"})
 
 
 def _noted(material: Material) -> pd.DataFrame:
@@ -68,15 +57,12 @@ def _noted(material: Material) -> pd.DataFrame:
 
 
 def pair_grid(material: Material) -> Grid:
-    """One row per pair, one column per type: the difference of the test, its mark, and the corrected p below."""
-    legend = [star_legend(material.pairs, material.settings)]
-    if (material.pairs["reachable"] != "yes").any():
-        legend.append(f"n.a. = {unreachable_text(material.pairs, material.settings)}")
-    return _pairs_by_type(material, _tested, legend)
+    """One row per pair, one column per type: mean difference, mark, Holm's p of both tests."""
+    return _pairs_by_type(material, _tested, [star_legend(material.pairs, material.settings)])
 
 
 def _pairs_by_type(material: Material, cell: Callable[[Row, Settings], Cell], legend: list[str]) -> Grid:
-    """One row per pair; the mean difference, unmarked, then one column per type, each cell made from its row."""
+    """One row per pair, one column per type, each cell made from its row."""
     pairs, settings = material.pairs, material.settings
     kinds = pairs["type"].unique().tolist()
     total = len(pairs) // len(kinds)  # the same pairs on every type
@@ -86,35 +72,28 @@ def _pairs_by_type(material: Material, cell: Callable[[Row, Settings], Cell], le
     for records in zip(*shown, strict=True):
         last = records[-1]
         costs = pair_cost_texts(material.designs[last["first"]], material.designs[last["second"]]) if costly else []
-        texts = [pair_name(last), *costs, settings.numbers.signed(last["difference"])]
+        texts = [pair_name(last), *costs]
         rows.append([*map(Cell, texts), *[cell(record, settings) for record in records]])
-    header = [PAIR, *(PAIR_COST_HEADER if costly else []), MEAN]
-    header += [f"{kind} (n = {pairs['n_pairs'].iloc[k * total]})" for k, kind in enumerate(kinds)]
-    over = tasks_text(pairs["type"].iloc[-1], pairs["n_pairs"].iloc[-1], every="all ")
+    header = [PAIR, *(PAIR_COST_HEADER if costly else [])]
+    header += [f"{kind} (n = {pairs['n_tasks'].iloc[k * total]})" for k, kind in enumerate(kinds)]
     caption = (
-        "Hodges-Lehmann difference in score (median of the averages of every two tasks' differences), second minus"
-        f" first, with p of the {signed_rank_text(pairs, settings)}; {correction_text(pairs, settings)}."
-        f" {'; '.join(legend)}. Mean: mean difference over {over}, which this test does not test."
+        "Mean difference in score, second minus first; p: over tasks and seeds, both random (docs/statistics.md);"
+        f" tasks: {signed_rank_text(pairs, settings)}; {correction_text(pairs, settings)}. {'; '.join(legend)}."
     )
     rest = rest_text(len(rows), total, f"{OF_BEST}; pairs.csv has all.")
     return Grid("pairs", caption, header, rows, rest=rest, title="Pairs of designs")
 
 
 def _tested(row: Row, settings: Settings) -> Cell:
-    return marked_cell(settings.numbers.signed(row["hodges_lehmann"]), row, settings)
+    return marked_cell(settings.numbers.signed(row["mean_difference"]), row)
 
 
 def paper_grid(material: Material) -> Grid:
-    """One row per pair, one column per type: the difference of the test with its stars, no p."""
+    """One row per pair, one column per type: the mean difference with its stars, no p."""
     settings, pairs = material.settings, material.pairs
     levels = [f"{'*' * (k + 1)} p at most {fraction(v)}" for k, v in enumerate(star_levels(settings.alpha))]
-    after, alpha = after_correction(settings), fraction(settings.alpha)
-    legend = [f"Stars: {', '.join(levels)}{after}, over tasks and over tasks and seeds: told of the designs"]
-    legend.append(f"{DAGGER} at most {alpha} over tasks alone, or before the correction")
-    if not claims(pairs):
-        legend = [f"No star: {NO_CLAIM}"]
-    if (pairs["reachable"] != "yes").any():
-        legend.append(f"n.a. {unreachable_text(pairs, settings)}")
+    legend = [f"Stars: {', '.join(levels)} over tasks and seeds (Holm)"] if claims(pairs) else []
+    legend.append(f"{DAGGER} over tasks only (Wilcoxon, Holm)")
     return _pairs_by_type(material, _starred, legend)
 
 
@@ -124,9 +103,5 @@ def star_levels(alpha: float) -> list[float]:
 
 
 def _starred(row: Row, settings: Settings) -> Cell:
-    p = max(row["p_adjusted"], row["p_seeds_adjusted"])
-    stars = "*" * sum(bool(passes(p, level)) for level in star_levels(settings.alpha)) if row["told"] else ""
-    before = DAGGER if mark_of(row, settings) == "(*)" else ""
-    closed = " n.a." if row["reachable"] != "yes" else ""
-    text = settings.numbers.signed(row["hodges_lehmann"])
-    return Cell(text, mark=stars or ",".join(filter(None, (before, closed))))
+    stars = "*" * sum(bool(passes(row["p_holm"], level)) for level in star_levels(settings.alpha))
+    return Cell(settings.numbers.signed(row["mean_difference"]), mark=stars or mark_of(row))

@@ -1,4 +1,4 @@
-"""Published differences beside ours: is the sign the same, and could so many tasks have told a difference of that size?
+"""Published differences beside ours: is the sign the same, and could our tasks and seeds have found it?
 
 The tables are analysis/published/*.csv. A design stands there by the name that ours has; scores are between -1 and 1.
 """
@@ -12,9 +12,11 @@ import pandas as pd
 from analysis.grids.formats import score
 from analysis.grids.grid import Cell, Grid
 from analysis.manifests.designs import UNTRAINED, names_of
+from analysis.questions.compared_pairs import seed_cube
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import PAIR, Row, filled, pair_name
-from analysis.statistics.power import LEAST_TASKS, Shifted, detectable, power
+from analysis.statistics.power import components, detectable, power
+from analysis.statistics.seeds import FEWEST_SEEDS, spreads
 from cli.errors import UserError, nearest
 
 PLACE = 37
@@ -37,7 +39,7 @@ def published_rows(names: tuple[str, ...]) -> pd.DataFrame:
     for name in names:
         if name not in known:
             raise UserError(f"published= names {name!r}, which is no table of ours. {nearest(name, known)}")
-    texts = dict.fromkeys(("setting", "type", "told"), str)
+    texts = dict.fromkeys(("setting", "type", "significant"), str)
     read = [pd.read_csv(TABLES / f"{name}.csv", dtype=texts, keep_default_na=False) for name in names]
     table = pd.concat(read, ignore_index=True)
     for column in ("second_score", "first_score", "difference"):
@@ -53,16 +55,17 @@ def _beside(row: Row, labels: dict[str, str], material: Material) -> Row:
     whole = {**row, "type": kind, "n_tasks": len(tasks), **nothing}
     if not (second and first and tasks):
         return whole | {"n_tasks": 0}
-    settings = material.settings
-    pair = Shifted((material.matrix.loc[tasks, second] - material.matrix.loc[tasks, first]).to_numpy(dtype=float))
-    whole |= {"second": second, "first": first, "ours": pair.mean}
-    if len(tasks) < LEAST_TASKS:
+    ours = (material.matrix.loc[tasks, second] - material.matrix.loc[tasks, first]).mean()
+    whole |= {"second": second, "first": first, "ours": ours}
+    cube = seed_cube(material.frame, material.matrix.loc[tasks])
+    places = (material.matrix.columns.get_indexer([name]) for name in (first, second))
+    (one, other), of, alpha = places, spreads(cube), material.settings.alpha
+    seeds = np.stack([of.counts[one], of.counts[other]])
+    if seeds.min() < FEWEST_SEEDS or len(tasks) < 2:
         return whole
-    as_published = pair.at(row["difference"], settings.decimals)
-    return whole | {
-        "detectable": detectable(pair, settings.alpha),
-        "power": power(as_published, settings.alpha, len(tasks)),
-    }
+    parts = components(of, one, other)
+    whole["detectable"] = float(detectable(parts, alpha, seeds)[0])
+    return whole | {"power": float(power(parts, row["difference"], alpha, seeds)[0])}
 
 
 def _grid(table: pd.DataFrame, material: Material) -> Grid:
@@ -75,18 +78,18 @@ def _grid(table: pd.DataFrame, material: Material) -> Grid:
     def cells(row: Row) -> list[Cell]:
         where = ", ".join(filter(None, [row["base"], row["setting"]]))
         tasks = f"{row['type']} (n = {row['n_tasks']})" if row["n_tasks"] else f"{row['type']}: not ours"
-        told = {"yes": ("told",), "no": ("not told",)}.get(row["told"], ())
+        found = {"yes": ("significant",), "no": ("not significant",)}.get(row["significant"], ())
         seen = "-" if math.isnan(row["power"]) else score(row["power"], 2)
         numbers = [Cell(number(row["ours"])), Cell(number(row["detectable"])), Cell(seen)]
-        return [*map(Cell, (where, pair_name(row), tasks)), Cell(signed(row["difference"]), below=told), *numbers]
+        return [*map(Cell, (where, pair_name(row), tasks)), Cell(signed(row["difference"]), below=found), *numbers]
 
     header = ["Published on", PAIR, "Tasks", "Published", "Ours", "Detectable", "Power"]
     caption = (
         "Published differences beside ours, which are of another base, other data and other tasks: what can be compared"
         f" is the sign. Sources: {'; '.join(dict.fromkeys(table['source']))}. Below a published difference: what its"
-        " authors' test told. Ours: mean over tasks and seeds. Detectable: the smallest mean difference that the"
-        f" signed-rank test over our tasks finds at {settings.alpha:g} with a power of .8; Power: its chance to find"
-        " the published one. not ours: a design, or tasks of the type, are not among what is compared."
+        " authors' test found. Ours: mean over tasks and seeds. Detectable: the smallest difference that our test over"
+        f" tasks and seeds finds at {settings.alpha:g} in 80 %; Power: its chance to find the"
+        " published one. not ours: a design, or tasks of the type, are not among what is compared."
     )
     grid = Grid("published", caption, header, left=3, title="Published numbers beside ours")
     return filled(grid, table, cells, settings.rows_shown, "published differences; published.csv has all.")

@@ -1,4 +1,4 @@
-"""Runs of one design compared as if they were two designs: how often chance alone tells them apart."""
+"""Runs of one design compared as if they were two designs: how often the tests find a difference."""
 
 from itertools import combinations
 from math import comb
@@ -14,8 +14,7 @@ from analysis.questions.tables import Row, filled, tasks_text
 from analysis.settings import Settings
 from analysis.statistics.arrays import Bools, Floats, Ints
 from analysis.statistics.correction import passes
-from analysis.statistics.seed_errors import copies
-from analysis.statistics.seeds import FEWEST_SEEDS, compare_runs, two_sided
+from analysis.statistics.seeds import FEWEST_SEEDS, compare_runs, copies, two_sided
 from analysis.statistics.wilcoxon import signed_rank
 
 PLACE = 65
@@ -23,11 +22,11 @@ SIDES = ((1, 1), (2, 2), (3, 3), (5, 5), (3, 7))  # runs of the two sides
 MOST, DRAW = 2500, 0  # splits of a design's runs; beyond them so many at random, with this seed
 VALUES = 5_000_000  # scores in the splits of all designs at most, for one number of runs per side
 ANY = "all designs"
-SHARES = ("rejected", "told_paired", "told_unpaired")
+SHARES = ("rejected", "significant")
 
 
 def answer(material: Material) -> Answer | None:
-    """Return how many splits of one design's runs the tests tell apart; None without two runs of any design."""
+    """Return how many splits of one design's runs the tests find different; None without two runs of any design."""
     tasks = material.blocks[material.last]
     frame = same_design(material.frame, list(material.designs), tasks, material.settings)
     if frame.empty:
@@ -41,7 +40,7 @@ def same_design(frame: pd.DataFrame, designs: list[str], tasks: list[str], setti
     """Return one row per (design, runs of the sides), first of all designs; empty where none has two runs of its own.
 
     frame: long, with design, seed, task, score. `splits`; the shares of them that are `rejected` by the signed-rank
-    test over tasks alone, and `told_paired`, `told_unpaired` by the rule for a star, nan where it does not apply;
+    test over tasks alone, and `significant` over tasks and seeds, nan with fewer than three runs on a side;
     `se_` before each: its standard error by `jackknife`, that of all designs from those of each.
     """
     cube, rows = seed_cube(frame, pd.DataFrame(index=tasks, columns=designs)), list[Row]()
@@ -74,14 +73,11 @@ def _row(runs: Floats, sides: Ints, one: int, settings: Settings) -> Row:
     other, scores = sides.shape[1] - one, runs.T[sides]  # splits, runs of both sides, tasks
     first, second = scores[:, :one].mean(axis=1), scores[:, one:].mean(axis=1)
     over_tasks = signed_rank(second - first, settings.zeros, settings.decimals)
-    ahead = np.sign(over_tasks.w_plus - over_tasks.w_minus)
     marks = {"rejected": passes(over_tasks.p, settings.alpha)}
-    for kind in ("paired", "unpaired") if one == other else ("unpaired",):
-        if one >= FEWEST_SEEDS:
-            by_task = scores.swapaxes(1, 2)
-            seeds = compare_runs(by_task[..., :one], by_task[..., one:], paired=kind == "paired")
-            alike = ahead == np.sign(seeds.mean_seeds)
-            marks[f"told_{kind}"] = marks["rejected"] & passes(two_sided(seeds), settings.alpha) & alike
+    if one >= FEWEST_SEEDS:
+        by_task = scores.swapaxes(1, 2)
+        seeds = compare_runs(by_task[..., :one], by_task[..., one:])
+        marks["significant"] = passes(two_sided(seeds), settings.alpha)
     row: Row = {"side": one, "other_side": other, "splits": len(sides)}
     row |= {name: marks[name].mean() if name in marks else np.nan for name in SHARES}
     errors = {name: jackknife(marked, sides, runs.shape[1]) for name, marked in marks.items()}
@@ -128,13 +124,11 @@ def split_grid(frame: pd.DataFrame, over: str, settings: Settings) -> Grid:
 
     caption = (
         "Runs of one design with other seeds, dealt to two sides and compared as two designs would be, over"
-        f" {over}: nothing but the seed differs, so {percent(1 - settings.alpha)} at most should be told apart. p: of"
-        " the signed-rank test over tasks, each side the mean of its runs. Told: by the rule for a star, which takes"
-        f" {FEWEST_SEEDS} runs per side or more; paired: run k of a side against run k of the other; unpaired: all"
-        " against all. No correction. After +-: standard error, a jackknife over runs, since splits of the same runs"
-        " are no independent trials; none where a split takes all runs."
+        f" {over}: nothing but the seed differs, so {percent(1 - settings.alpha)} at most should be significant. Over"
+        " tasks: Wilcoxon's test of the means; over tasks and seeds: the primary test, both uncorrected. After +-:"
+        " standard error, a jackknife over runs; none where a split takes all runs."
     )
-    header = ["Design", "Runs per side", "Splits", f"p at most {alpha}", "Told, paired", "Told, unpaired"]
+    header = ["Design", "Runs per side", "Splits", f"p at most {alpha}, over tasks", "over tasks and seeds"]
     grid = Grid("same-design", caption, header, title="Runs of one design against each other")
     return filled(grid, frame, cells, settings.rows_shown, "rows; same_design.csv has all.")
 

@@ -5,23 +5,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from analysis.grids.formats import fraction
 from analysis.grids.grid import Cell, Grid
-from analysis.questions.compared_pairs import ALL
+from analysis.questions.compared_pairs import ALL, BOTH, TASKS_ONLY
 from analysis.settings import Settings
-from analysis.statistics.arrays import Bools
-from analysis.statistics.correction import NAMES, passes
 from analysis.statistics.seeds import FEWEST_SEEDS
 
 OF_BEST = "pairs, those of the highest means"
 PAIR = "Pair (second - first)"  # heads the column of pair names
-NO_CLAIM = (
-    f"it would be a claim about designs, which takes {FEWEST_SEEDS} seeds or more of each; p speaks of these"
-    " runs on these tasks"
-)
+DAGGER = "†"
 Row = dict[Any, Any]  # column -> value
 
 
@@ -41,47 +35,28 @@ def filled(grid: Grid, table: pd.DataFrame, cells: Callable[[Row], list[Cell]], 
     return replace(grid, rows=rows, rest=rest_text(len(rows), len(table), end))
 
 
-def after_correction(settings: Settings) -> str:
-    """Return " after Holm", or "" without a correction."""
-    return "" if settings.correction == "none" else f" after {NAMES[settings.correction]}"
-
-
 def tasks_text(kind: str, n: int, one: str = "the ", every: str = "the ") -> str:
     """Return "the 40 tasks" for the block of all, "the 8 STS tasks" for a type; one, every: the words before them."""
     return f"{every}{n} tasks" if kind == ALL else f"{one}{n} {kind} tasks"
 
 
-def marked_cell(text: str, row: Row, settings: Settings, size: str = "") -> Cell:
-    """Return the cell of what a test is about: its mark, and below it `size` and the corrected p, then that over seeds.
-
-    Where alpha is out of reach it has the smallest p that so many tasks allow instead.
-    """
-    below = [fraction(row["p_adjusted"])]
-    if row["reachable"] == "no":
-        below = [f"n.a.: p >= {fraction(row['p_min'])}"]
-    elif row["reachable"] == "uncorrected":
-        below = [f"n.a.: p >= {fraction(row['p_min_adjusted'])}", f"raw {fraction(row['p'])}"]
-    elif not math.isnan(row["p_seeds_adjusted"]):
-        below += [f"seeds {fraction(row['p_seeds_adjusted'])}"]
-    return Cell(text, mark=mark_of(row, settings), below=tuple(filter(None, [size, *below])))
+def marked_cell(text: str, row: Row, size: str = "", over: str = "wilcoxon") -> Cell:
+    """Return the cell of what is tested: its mark, and below it `size`, Holm's p, and that of the test over tasks."""
+    both = "" if math.isnan(row["p_holm"]) else f"p {fraction(row['p_holm'])}"
+    below = [size, both, f"tasks {fraction(row[f'p_{over}_holm'])}"]
+    return Cell(text, mark=mark_of(row), below=tuple(filter(None, below)))
 
 
-def mark_of(row: Row, settings: Settings) -> str:
-    """Return the mark of a test, "*", "(*)" or "", as `star_legend` explains them: none where seeds are too few."""
-    if row["n_seeds"] < FEWEST_SEEDS or row["reachable"] == "no":
-        return ""
-    return "*" if row["told"] else "(*)" if passes(row["p"], settings.alpha) else ""
+def mark_of(row: Row) -> str:
+    """Return the mark of a test, as `star_legend` explains it."""
+    return {BOTH: "*", TASKS_ONLY: DAGGER}.get(row["significant"], "")
 
 
-def p_cell(row: Row, settings: Settings, ending: str = "") -> Cell:
-    """Return p, and below it the corrected p; where alpha is out of reach, the smallest p that is allowed.
-
-    ending: of the names of the columns.
-    """
-    p, adjusted = fraction(row[f"p{ending}"]), row[f"p_adjusted{ending}"]
-    if row.get(f"reachable{ending}", "yes") != "yes":
-        return Cell(p, below=(f"n.a.: p >= {fraction(row[f'p_min_adjusted{ending}'])}",))
-    return Cell(p, below=() if settings.correction == "none" else (fraction(adjusted),))
+def p_cell(row: Row, name: str = "p") -> Cell:
+    """Return p of the column `name`, and below it Holm's."""
+    if math.isnan(row[name]):
+        return Cell("-")
+    return Cell(fraction(row[name]), below=(fraction(row[f"{name}_holm"]),))
 
 
 def claims(tests: pd.DataFrame) -> bool:
@@ -89,18 +64,10 @@ def claims(tests: pd.DataFrame) -> bool:
     return bool((tests["n_seeds"] >= FEWEST_SEEDS).any())
 
 
-def star_legend(tests: pd.DataFrame, settings: Settings) -> str:
-    """Return what the marks of `mark_of` mean, or why there are none."""
+def star_legend(tests: pd.DataFrame, settings: Settings, test: str = "Wilcoxon's test") -> str:
+    """Return what the marks of `mark_of` mean."""
+    alpha = fraction(settings.alpha)
+    dagger = f"{DAGGER} = significant over tasks only ({test}, Holm): a statement about these checkpoints"
     if not claims(tests):
-        return f"No star: {NO_CLAIM}"
-    return (
-        f"* = told of the designs: p at most {fraction(settings.alpha)}{after_correction(settings)}, over tasks, and of"
-        " the mean over tasks and seeds (seeds); (*) = of these runs alone, or before the correction; no mark with"
-        f" fewer than {FEWEST_SEEDS} seeds of either"
-    )
-
-
-def opposite(tests: pd.DataFrame, settings: Settings) -> Bools:
-    """Tell which tests pass both over tasks and over tasks and seeds, but with another design ahead: not told."""
-    both = tests[["p_adjusted", "p_seeds_adjusted"]].max(axis=1, skipna=False).to_numpy(dtype=np.float64)
-    return np.asarray(passes(both, settings.alpha) & ~tests["told"].to_numpy(dtype=np.bool_))
+        return f"{dagger}; a star takes {FEWEST_SEEDS} seeds of each design"
+    return f"* = significant over tasks and seeds (Holm p at most {alpha}); {dagger}"

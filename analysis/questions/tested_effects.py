@@ -6,15 +6,14 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from analysis.questions.compared_pairs import common_seeds, corrected, seed_cube
+from analysis.questions.compared_pairs import corrected, seed_cube
 from analysis.questions.crossings import Crossing, crossings
 from analysis.settings import Settings
 from analysis.statistics.arrays import Floats
 from analysis.statistics.contrasts import effect_contrasts
 from analysis.statistics.interaction import OverSeeds, effect_over_seeds
 from analysis.statistics.intervals import student_interval
-from analysis.statistics.seed_errors import contrast_spread
-from analysis.statistics.seeds import FEWEST_SEEDS
+from analysis.statistics.seeds import FEWEST_SEEDS, spreads
 from analysis.statistics.sign_flip import sign_flip
 
 
@@ -49,37 +48,30 @@ def factorial_effects(
         scores = {kind: cells.loc[tasks].to_numpy(dtype=np.float64) for kind, tasks in blocks.items()}
         cube = seed_cube(frame, cells)
         by_seed = {kind: cube[:, cells.index.get_indexer(tasks)] for kind, tasks in blocks.items()}
-        tests = effect_tests(scores, crossing, settings, by_seed)
+        tests = effect_tests(scores, crossing, settings.alpha, by_seed)
         factorials.append(Factorial(crossing, tests, marginal_means(scores, crossing, 1 - settings.alpha)))
     return factorials, notes
 
 
 def effect_tests(
-    scores: dict[str, Floats], crossing: Crossing, settings: Settings, by_seed: dict[str, Floats] | None = None
+    scores: dict[str, Floats], crossing: Crossing, alpha: float, by_seed: dict[str, Floats] | None = None
 ) -> pd.DataFrame:
-    """Return one row per (type, effect): F of the repeated-measures analysis, its sign-flip p, and the correction.
+    """Return one row per (type, effect), those of one type after those of another, with what Holm says of it.
 
-    scores: type -> [n tasks, cells]; by_seed: type -> [cells, n tasks, seeds]. Columns: type, effect, n_tasks, n_zero
-    (tasks without any difference), df, df_error, F, partial_eta_squared, p, p_min (smallest that so many tasks allow),
-    flips, exact, those of `effect_over_seeds` over the seeds that all cells have, three or more (n_seeds, F_seeds,
-    df_seeds, df_error_seeds, p_seeds), and those of `corrected`; the family is the effects of one crossing within a
-    type (or within the table). `told` only where both tests see the effect on the same side: where cells have further
-    seeds of their own, the mean over tasks is another one than that over common seeds.
+    scores: type -> [n tasks, cells]; by_seed: type -> [cells, n tasks, seeds]. Columns: type, effect, n_tasks; those of
+    `effect_test` over tasks, whose p is `p_permutation`; those of `effect_over_seeds` (n_seeds, F_seeds, df_seeds,
+    df_error_seeds), whose p is `p`, nan where a cell has fewer than three seeds; and those of `corrected`.
     """
     contrasts = effect_contrasts({name: len(levels) for name, levels in crossing.levels.items()})
-    rows, alike = [], list[bool]()
+    rows = []
     for kind, values in scores.items():
-        runs = np.empty((len(values.T), len(values), 0)) if by_seed is None else common_seeds(by_seed[kind])
-        claims = runs.shape[2] >= FEWEST_SEEDS
-        of_all = contrast_spread(runs) if claims else np.nan
+        runs = spreads(np.empty((*values.T.shape, 0)) if by_seed is None else by_seed[kind])
         for effect, columns in contrasts.items():
-            row = effect_test(values @ columns, settings.decimals)
-            seeds = effect_over_seeds(np.einsum("cts,ck->tks", runs, columns), of_all)
-            row |= vars(seeds if claims else OverSeeds(seeds.n_seeds))
-            rows.append({"type": kind, "effect": " x ".join(effect), **row})
-            alike.append(not claims or values.mean(axis=0) @ columns @ columns.T @ runs.mean(axis=(1, 2)) > 0)
-    tests = corrected(pd.DataFrame(rows), settings)
-    return tests.assign(told=tests["told"] & np.array(alike))
+            row, seeds = effect_test(values @ columns), effect_over_seeds(runs, columns)
+            known = vars(seeds if seeds.n_seeds >= FEWEST_SEEDS else OverSeeds(seeds.n_seeds))
+            rows.append({"type": kind, "effect": " x ".join(effect), **row, **known})
+    tests = pd.DataFrame(rows).rename(columns={"p": "p_permutation", "p_seeds": "p"})
+    return corrected(tests, alpha, "permutation")
 
 
 def effect_test(vectors: Floats, decimals: int = 12) -> dict[str, float | int | bool]:

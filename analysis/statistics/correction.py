@@ -1,9 +1,6 @@
-"""Corrections for many tests: Holm, Benjamini-Hochberg, or none."""
-
-from collections.abc import Callable
+"""Holm's correction for many tests."""
 
 import numpy as np
-from scipy.stats import false_discovery_control
 
 from analysis.statistics.arrays import Bools, Floats
 
@@ -18,15 +15,6 @@ def holm(p: Floats) -> Floats:
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
     return adjusted
-
-
-def bh(p: Floats) -> Floats:
-    """Return the Benjamini-Hochberg adjusted p-values (1995), in the order given: the false discovery rate."""
-    return np.asarray(false_discovery_control(p, method="bh"), dtype=np.float64)
-
-
-CORRECTIONS: dict[str, Callable[[Floats], Floats]] = {"holm": holm, "bh": bh, "none": np.copy}
-NAMES = {"holm": "Holm", "bh": "Benjamini-Hochberg", "none": ""}  # as captions and notes call them
 
 
 def passes(p: Floats, alpha: float) -> Bools:

@@ -12,9 +12,10 @@ from itertools import combinations
 from math import factorial, prod
 
 import numpy as np
+from scipy.special import fdtrc
 
 from analysis.statistics.arrays import Floats, Ints, blocks, length
-from analysis.statistics.seed_errors import NOISE, combined_error, moderated, table_mean_squares
+from analysis.statistics.seeds import NOISE, Spreads, squared_error
 from analysis.statistics.sign_flip import CELLS, SEED, counted_p
 
 DRAWS = 9_999
@@ -96,67 +97,69 @@ def permuted(vectors: Floats, sizes: Sequence[int], draws: int = DRAWS) -> Permu
     return Permuted(float(statistic[0]), p, 0.0 if exact else float(np.sqrt(p * (1 - p) / total)), total, exact)
 
 
-def over_seeds(vectors: Floats, sizes: Sequence[int]) -> OverSeeds:
-    """Test the same where tasks and seeds are random. vectors: [n, k, S], type by type, of seeds that all designs have.
+def over_seeds(cube: Floats, contrasts: Floats, sizes: Sequence[int]) -> OverSeeds:
+    """Test the same where tasks and seeds are random, each design with its own seeds.
 
-    F is the statistic over tasks, whose error is 1, over 1 + seeds - rest, never less than the largest of them.
-    seeds: the types' mean vectors by seed around their mean, what all types share with a seed taken out; rest: design x
-    task x seed, which both hold. Degrees of freedom of the sum by Satterthwaite (1946), and all times Box's epsilon
-    (Greenhouse and Geisser 1959), since designs may differ in how far they vary with task and seed.
+    cube: [D, n tasks, S], type by type, nan: no such run; contrasts: [D, k]. F is the statistic over tasks, whose error
+    is 1, over 1 + seeds - rest, never less than the largest of them. seeds: the types' means by seed around their mean,
+    what all types share with a seed taken out; rest: task x seed, which both hold. Degrees of freedom of the sum by
+    Satterthwaite (1946), and all times Box's epsilon (Greenhouse and Geisser 1959), since designs may differ in how far
+    they vary with task and seed.
     """
-    n, k, seeds = vectors.shape
+    own = [runs[:, ~np.isnan(runs).any(axis=0)] for runs in cube]
+    n, (designs, k), seeds = cube.shape[1], contrasts.shape, min(runs.shape[1] for runs in own)
     if seeds < 2:
         return OverSeeds(seeds)
     counts, starts = np.array(sizes), np.cumsum([0, *sizes[:-1]])
     of, free = np.repeat(np.arange(len(sizes)), counts), k * (len(sizes) - 1)
-    tasks = vectors.mean(axis=2)
+    tasks = np.stack([runs.mean(axis=1) for runs in own], axis=1) @ contrasts
     statistic, df_tasks, weights, shares = (part[0] for part in welch(*_sums(tasks[None], starts), counts))
-    by_seed = np.add.reduceat(vectors, starts, axis=0) / counts[:, None, None]
-    apart = by_seed - by_seed.mean(axis=2, keepdims=True)
-    left = vectors - tasks[:, :, None] - apart[of]
-    rests = np.add.reduceat((left**2).sum(axis=(1, 2)), starts) / ((counts - 1) * (seeds - 1))
-    apart = apart - (shares[:, None, None] * apart).sum(axis=0)
-    with_seed = np.einsum("gks,gls,g->kl", apart, apart, weights) / (seeds * (seeds - 1))
-    within = tasks - by_seed.mean(axis=2)[of]
+    of_seeds, of_rest = np.zeros(designs), np.zeros(designs)
+    for d, runs in enumerate(own):
+        by_seed = np.add.reduceat(runs, starts, axis=0) / counts[:, None]
+        apart = by_seed - by_seed.mean(axis=1, keepdims=True)
+        left = runs - runs.mean(axis=1, keepdims=True) - apart[of]
+        rests = np.add.reduceat((left**2).sum(axis=1), starts) / ((counts - 1) * (runs.shape[1] - 1))
+        apart = apart - shares @ apart
+        of_seeds[d] = weights @ apart.var(axis=1, ddof=1) / runs.shape[1]
+        of_rest[d] = (weights * (1 - shares) * rests / counts).sum() / runs.shape[1]
+    within = tasks - (np.add.reduceat(tasks, starts, axis=0) / counts[:, None])[of]
     with_task = (within * (weights * (1 - shares) / (counts * (counts - 1)))[of, None]).T @ within
-    parts = np.array([1.0, np.trace(with_seed), (weights * (1 - shares) * rests / (counts * seeds)).sum()])
-    parts[1:] /= free
-    df = np.array([df_tasks, free * (seeds - 1), k * (n - len(sizes)) * (seeds - 1)])
-    return OverSeeds(seeds, *_quasi_f(float(statistic), parts, df, with_task + with_seed, free))
+    with_seed = contrasts.T @ (of_seeds[:, None] * contrasts)
+    lengths, runs_free = (contrasts**2).sum(axis=1) / free, np.array([runs.shape[1] - 1 for runs in own])
+    rest = lengths * of_rest, (n - len(sizes)) * runs_free
+    squared, freedom = squared_error(([1.0], [df_tasks]), (lengths * of_seeds, (len(sizes) - 1) * runs_free), rest)
+    return OverSeeds(seeds, *_quasi_f(float(statistic), float(squared), float(freedom), with_task + with_seed, free))
 
 
-def effect_over_seeds(vectors: Floats, of_all: float = np.nan) -> OverSeeds:
-    """Test orthonormal contrasts [n tasks, k, S seeds] of one effect: is their mean zero where both are random?
+def effect_over_seeds(of: Spreads, contrasts: Floats) -> OverSeeds:
+    """Test orthonormal contrasts [D, k] of one effect: is their mean zero where tasks and seeds are random?
 
     F is the squared length of the mean over what it is expected to be without an effect: tasks + seeds - rest, the
-    squared error of a pair's mean difference (`combined_error`) summed over the contrasts. Degrees of freedom as in
-    `over_seeds`. With one contrast it is the test of a pair; which basis spans the effect changes nothing. of_all: the
-    variance over seeds of a contrast of run means, its mean over all effects, towards which the seeds' part is
-    `moderated`; the test with the larger p counts. All nan below two tasks or two seeds.
+    squared error of a pair's mean difference (`squared_error`) summed over the contrasts. Degrees of freedom as in
+    `over_seeds`. With one contrast of two designs it is their `pair_test`; which basis spans the effect changes
+    nothing. The test with the larger p counts, of the designs' own variances and of `Spreads.shrunk`. All nan below two
+    tasks or two seeds.
     """
-    n, k, seeds = vectors.shape
+    vectors, seeds = of.means.T @ contrasts, int(of.counts.min())
+    n, k = vectors.shape
     if min(n, seeds) < 2:
         return OverSeeds(seeds)
-    mean, squares = vectors.mean(axis=(0, 2)), table_mean_squares(vectors.transpose(1, 0, 2))
-    by_task, by_seed = (vectors.mean(axis=axis) for axis in (2, 0))
-    with_task, with_seed = np.cov(by_task.T).reshape(k, k) / n, np.cov(by_seed).reshape(k, k) / seeds
-    df = k * np.array([n - 1, seeds - 1, (n - 1) * (seeds - 1)], dtype=np.float64)
-    own = squares.mean(axis=1)[:, None] / (n * seeds), df[:, None]
-    tests = [
-        _quasi_f(float(mean @ mean) / k, parts[:, 0], free[:, 0], with_task + with_seed, k)
-        for parts, free in (own, moderated(*own, np.array([[of_all / seeds]])))
-    ]
+    mean, shares = vectors.mean(axis=0), (contrasts**2).sum(axis=1) / k
+    with_task, tests = np.cov(vectors.T).reshape(k, k) / n, []
+    for of_seeds, df in ((of.of_seeds, of.df[0]), of.shrunk()):
+        tasks = [np.trace(with_task) / k], [k * (n - 1)]
+        squared, freedom = squared_error(tasks, (shares * of_seeds, df), (shares * of.of_rest, of.df[1]))
+        covariance = with_task + contrasts.T @ (of_seeds[:, None] * contrasts)
+        tests.append(_quasi_f(float(mean @ mean) / k, float(squared), float(freedom), covariance, k))
     return OverSeeds(seeds, *max(tests, key=lambda test: test[-1]))
 
 
-def _quasi_f(statistic: float, parts: Floats, df: Floats, covariance: Floats, free: int) -> tuple[float, ...]:
-    """Return F of a statistic over the error that the parts of tasks, seeds and rest make, its two df and p.
+def _quasi_f(statistic: float, error: float, freedom: float, covariance: Floats, free: int) -> tuple[float, ...]:
+    """Return F of a statistic over its expectation without an effect, its two df and p.
 
-    df: of the parts; free: of the statistic. Both are multiplied by Box's epsilon of the covariance [k, k].
+    freedom: of that error; free: of the statistic. Both are multiplied by Box's epsilon of the covariance [k, k].
     """
-    from scipy.special import fdtrc
-
-    error, freedom = (float(part[0]) for part in combined_error(parts[:, None], df[:, None])[:2])
     squares = float((covariance**2).sum())
     epsilon = np.trace(covariance) ** 2 / (len(covariance) * squares) if squares else 1.0
     value = statistic / error if error else np.inf if statistic > NOISE else 0.0

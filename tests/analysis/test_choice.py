@@ -27,7 +27,7 @@ def test_config_order_not_the_scores_nor_the_folder(filled, read_words):
     assert list(result.material.designs) == ["eos-causal", "eos-bi", "mean-causal", "multilayer-bi", "zeta-causal"]
     first = result.material.pairs.iloc[0]
     assert (first["first"], first["second"]) == ("eos-causal", "eos-bi")
-    assert first["difference"] == pytest.approx(-0.02)
+    assert first["mean_difference"] == pytest.approx(-0.02)
     words = (f"scores={filled.root}", "order.pooler=[multilayer,eos]", "order.attn=[bi,causal]")
     assert list(read_words(*words).material.designs)[:3] == ["multilayer-bi", "eos-bi", "eos-causal"]
 
@@ -50,7 +50,7 @@ def test_a_published_model_answers_to_its_name_on_the_hub(tmp_path, read_words):
 def test_untrained_is_compared_only_when_named(filled, read_words, name):
     result = read_words(f"scores={filled.root}", f"models=[{name},eos-causal]")
     assert list(result.material.designs) == ["eos-causal (untrained)", "eos-causal"]
-    assert result.material.pairs.iloc[-1]["difference"] == pytest.approx(0.23)
+    assert result.material.pairs.iloc[-1]["mean_difference"] == pytest.approx(0.23)
 
 
 def test_unknown_names_have_neighbours(filled, read_words):

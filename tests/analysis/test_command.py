@@ -55,8 +55,8 @@ def test_the_command_writes_prints_and_imports_little(wide, tmp_path):
     assert {*names, "result.json", "scores.csv", "table.md", "table.tex"} <= {p.name for p in out.iterdir()}
     assert str(out / "pairs.csv") in done.stdout
     pairs = pd.read_csv(out / "pairs.csv")
-    assert {"n_pairs", "n_zero", "w_plus", "w_minus", "p", "p_holm", "rank_biserial"} <= set(pairs.columns)
-    assert pairs["difference"].round(12).tolist() == [0.02, 0.04, 0.02] * 3
+    assert {"p_wilcoxon", "n_zero", "w_plus", "w_minus", "p", "p_holm", "rank_biserial"} <= set(pairs.columns)
+    assert pairs["mean_difference"].round(12).tolist() == [0.02, 0.04, 0.02] * 3
     assert len(pd.read_csv(out / "scores.csv")) == 24
 
 

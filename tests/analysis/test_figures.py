@@ -1,4 +1,4 @@
-"""Figures draw the numbers of their tables, mark what is told of the designs alone, and hold up under bad inputs."""
+"""Figures draw the numbers of their tables, mark what is significant, and hold up under bad inputs."""
 
 import shutil
 import subprocess
@@ -41,12 +41,6 @@ def lines(axes):
     """The horizontal intervals of a panel: place -> (low, high)."""
     segments = [s for c in axes.collections if isinstance(c, LineCollection) for s in c.get_segments()]
     return {round(float(s[0][1])): tuple(sorted(float(x) for x in s[:, 0])) for s in segments}
-
-
-def over_seeds(axes):
-    """The grey intervals over tasks and seeds: place of their pair -> (low, mean, high)."""
-    grey = [line for line in axes.lines if line.get_marker() == "|"]
-    return {float(np.floor(line.get_ydata()[0])): tuple(map(float, line.get_xdata())) for line in grey}
 
 
 @pytest.fixture(scope="module")
@@ -142,37 +136,24 @@ def test_the_leading_figure_is_each_design_minus_one(control):
     for place, other in enumerate(label for label in "abcd" if label != one):
         assert axes.get_yticklabels()[place].get_text() == other
         gaps = values["abcd".index(other)] - values["abcd".index(one)]
-        averages = [(gaps[i] + gaps[j]) / 2 for i in range(12) for j in range(i, 12)]
-        assert marked[place] == pytest.approx(np.median(averages))
         low, high = lines(axes)[place]
-        assert low <= marked[place] <= high
-        low, mean, high = over_seeds(axes)[place]
-        assert mean == pytest.approx(gaps.mean(), abs=1e-9)
-        assert (low + high) / 2 == pytest.approx(mean)
+        assert (low + high) / 2 == pytest.approx(marked[place]) == pytest.approx(gaps.mean())
 
 
-@pytest.mark.parametrize("seeds", [1, 2])
-def test_with_fewer_than_three_seeds_no_figure_marks_a_pair(seeds):
-    """The data of the test before, and a lift that every test over tasks passes."""
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_the_marks_are_those_of_the_pairs(seeds):
     rng = np.random.default_rng(0)
     scores = 0.4 + rng.uniform(0, 0.01, (4, 10)) + 0.1 * np.arange(4)[:, None]
-    for count, marked in ((seeds, False), (3, True)):
-        material = plain(scores, "abcd", seeds=count).material
-        assert material.pairs["significant"].all()
-        one, square = forest(material), heat_map(material)
-        marks = [line for line in one.figure.axes[0].lines[:-1] if line.get_marker() != "|"]
-        looks = {(line.get_marker(), line.get_markerfacecolor()) for line in marks}
-        assert looks == ({("o", "#0072B2")} if marked else {("^", "white")})
-        assert len(over_seeds(one.figure.axes[0])) == 3 * marked
-        assert f"{3 * marked} told of the designs" in one.alt
-        assert f"{6 * marked} of 6 pairs are told" in square.alt
-        assert ("fewer than 3 seeds: no claim about designs" in texts(one.figure)) != marked
-        starred = [text for text in texts(square.figure.axes[0]) if "*" in text]
-        assert len(starred) == 12 * marked
-        assert ("No star: it would be a claim about designs" in square.caption) != marked
-        assert ("* = told of the designs" in square.caption) == marked
-        for drawing in (one, square):
-            assert "signific" not in f"{drawing.alt} {drawing.caption} {' '.join(texts(drawing.figure))}".lower()
+    material = plain(scores, "abcd", seeds=seeds).material
+    found = "over tasks and seeds" if seeds == 3 else "over tasks only"
+    assert (material.pairs["significant"] == found).all()
+    one, square = forest(material), heat_map(material)
+    marks = list(one.figure.axes[0].lines[:-1])
+    looks = {(line.get_marker(), line.get_markerfacecolor()) for line in marks}
+    assert looks == ({("o", "#0072B2")} if seeds == 3 else {("D", "white")})
+    assert f"significant {found}" in texts(one.figure)
+    mark = "*" if seeds == 3 else "\N{DAGGER}"
+    assert len([text for text in texts(square.figure.axes[0]) if mark in text]) == 12
 
 
 def test_the_heat_map_holds_each_difference_with_its_sign(wide):
@@ -183,9 +164,9 @@ def test_the_heat_map_holds_each_difference_with_its_sign(wide):
     rows = result.material.pairs[result.material.pairs["type"] == "All"]
     for row in rows.itertuples():
         place = order.index(row.second), order.index(row.first)
-        assert values[place] == pytest.approx(row.hodges_lehmann)
-        assert values[place[::-1]] == pytest.approx(-row.hodges_lehmann)
-        number = f"{row.hodges_lehmann:+.4f}".replace("0.", ".", 1).replace("-", "\N{MINUS SIGN}")
+        assert values[place] == pytest.approx(row.mean_difference)
+        assert values[place[::-1]] == pytest.approx(-row.mean_difference)
+        number = f"{row.mean_difference:+.4f}".replace("0.", ".", 1).replace("-", "\N{MINUS SIGN}")
         assert number in texts(figure) or f"{number}\n" in "".join(texts(figure))
 
 

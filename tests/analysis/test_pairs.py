@@ -1,17 +1,16 @@
-"""The pairs table: direction, families, and rows that cannot pass."""
-
-from itertools import product
+"""The pairs table: direction, families, what is significant, equivalent and detectable."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
-from analysis.questions.compared_pairs import compare_pairs, corrected
+from analysis.questions.compared_pairs import BOTH, NO, TASKS_ONLY, TESTED, compare_pairs, without_one_task
 from analysis.settings import Settings
 from analysis.statistics.correction import holm
-from analysis.statistics.wilcoxon import signed_rank
+from analysis.statistics.power import components, detectable
+from analysis.statistics.seeds import outside, over_tasks_and_seeds, reach, spreads, two_sided
+from tests.analysis.three_seeds import by_seed, long_frame
 
 BLOCKS = {"Reranking": ["r0", "r1", "r2"], "STS": [f"s{k}" for k in range(9)]}
 TASKS = [task for tasks in BLOCKS.values() for task in tasks]
@@ -32,79 +31,75 @@ def test_difference_is_second_minus_first_in_the_order_of_the_columns():
     assert list(zip(pairs["first"], pairs["second"], strict=True))[:3] == [("c", "a"), ("c", "b"), ("a", "b")]
     for row in pairs.itertuples():
         tasks = TASKS if row.type == "All" else BLOCKS[row.type]
-        assert row.difference == pytest.approx((m.loc[tasks, row.second] - m.loc[tasks, row.first]).mean())
+        assert row.mean_difference == pytest.approx((m.loc[tasks, row.second] - m.loc[tasks, row.first]).mean())
         assert row.w_plus + row.w_minus == len(tasks) * (len(tasks) + 1) / 2
-        assert row.n_pairs == len(tasks)
-
-
-def test_families():
-    by_type = compare_pairs(matrix(), BLOCKS, settings())
-    for _, rows in by_type.groupby("type"):
-        np.testing.assert_allclose(rows["p_adjusted"], holm(rows["p"].to_numpy()))
-        assert set(rows["family_size"]) == {3}
-    table = compare_pairs(matrix(), BLOCKS, settings(family="table"))
-    np.testing.assert_allclose(table["p_adjusted"], holm(table["p"].to_numpy()))
-    assert set(table["family_size"]) == {6}
-    plain = compare_pairs(matrix(), BLOCKS, settings(correction="none"))
-    np.testing.assert_array_equal(plain["p_adjusted"], plain["p"])
+        assert row.n_tasks == len(tasks)
 
 
 def test_against_keeps_the_pairs_of_one_design_and_their_direction():
     every, held = compare_pairs(matrix(), BLOCKS, settings()), compare_pairs(matrix(), BLOCKS, settings(), control="b")
     assert list(zip(held["first"], held["second"], strict=True)) == [("a", "b"), ("b", "c")] * 2
-    assert set(held["family_size"]) == {2}
+    assert held["family_size"].tolist() == [2] * 4
     merged = held.merge(every, on=["type", "first", "second"])
-    np.testing.assert_array_equal(merged["p_x"], merged["p_y"])
-    np.testing.assert_array_equal(merged["difference_x"], merged["difference_y"])
+    np.testing.assert_array_equal(merged["p_wilcoxon_x"], merged["p_wilcoxon_y"])
+    np.testing.assert_array_equal(merged["mean_difference_x"], merged["mean_difference_y"])
 
 
-def test_unreachable_rows_are_marked():
-    pairs = compare_pairs(matrix(designs="abcdefgh"), BLOCKS, settings())  # 28 pairs; 28 x 2/2^9 = .109
-    reach = pairs.groupby("type")["reachable"].unique().map(list).to_dict()
-    assert reach == {"Reranking": ["no"], "STS": ["uncorrected"]}
-    assert not pairs["significant"].any()
-    few = compare_pairs(matrix(), BLOCKS, settings())
-    assert few[few["type"] == "STS"]["reachable"].unique().tolist() == ["yes"]
+def seeded(lift=0.0, seeds=3, draw=0):
+    """A long frame of designs a, b, c whose runs vary with the seed, c `lift` above the others; its matrix and cube."""
+    rng = np.random.default_rng(draw)
+    noise = sum(
+        sd * rng.normal(size=(3, *size)) for sd, size in ((0.01, (12, 1)), (0.003, (1, seeds)), (0.004, (12, seeds)))
+    )
+    cube = 0.5 + noise + np.array([0, 0, lift])[:, None, None]
+    frame = long_frame(cube, list("abc"), TASKS)
+    return frame, frame.pivot_table(index="task", columns="design", values="score").loc[TASKS], cube
 
 
-@pytest.mark.parametrize(("correction", "floor"), [("holm", 0.375), ("bh", 0.125)])  # 3 x 2/2^4; 2/2^4
-def test_no_scores_at_all_go_below_the_floor(correction, floor):
-    """Every sign pattern of three pairs over four tasks, up to a turn of all: no p is below the promised least."""
-    lowest = np.ones(3)
-    for signs in product([1], *[[-1, 1]] * 7):
-        b, c = np.array(signs[:4]) * [0.01, 0.02, 0.03, 0.04], np.array(signs[4:]) * [0.2, 0.21, 0.22, 0.23]
-        test = signed_rank(np.array([b, c, c - b]))
-        tests = pd.DataFrame({"type": "STS", "p": test.p, "p_min": test.p_min})
-        found = corrected(tests, settings(correction=correction))
-        assert (found["p_adjusted"] >= found["p_min_adjusted"]).all()
-        lowest = np.minimum(lowest, found["p_adjusted"])
-    assert lowest.tolist() == [floor] * 3 == found["p_min_adjusted"].tolist()  # and it is attained
+@pytest.mark.parametrize("lift", [0.0, 0.03])
+def test_the_columns_are_the_tests_and_holm_is_over_two_families(lift):
+    frame, table, cube = seeded(lift)
+    pairs = compare_pairs(table, {**BLOCKS, "All": TASKS}, settings(), frame=frame)
+    assert list(pairs)[: len(TESTED) + 1] == [*TESTED, "significant"]
+    places = np.array([0, 0, 1]), np.array([1, 2, 2])
+    for kind, rows in pairs.groupby("type"):
+        scores = cube[:, [TASKS.index(task) for task in BLOCKS.get(kind, TASKS)]]
+        test, means = over_tasks_and_seeds(scores, *places), scores.mean(axis=2)
+        half = reach(test, 0.95)
+        np.testing.assert_allclose(rows["p"], two_sided(test), rtol=1e-9)
+        np.testing.assert_allclose(rows[["low", "high"]], np.transpose([test.mean - half, test.mean + half]), atol=1e-9)
+        np.testing.assert_allclose(rows["p_equivalent"], outside(test, 0.01), rtol=1e-9)
+        wilcoxon = [stats.wilcoxon(means[b] - means[a], method="exact").pvalue for a, b in zip(*places, strict=True)]
+        np.testing.assert_allclose(rows["p_wilcoxon"], wilcoxon, rtol=1e-9)
+        of = components(spreads(scores), *places)
+        np.testing.assert_allclose(rows["detectable"], detectable(of, 0.05 / (3 if kind == "All" else 6), (3, 3)))
+    main = pairs["type"] == "All"
+    for family, size in ((main, 3), (~main, 6)):
+        assert set(pairs.loc[family, "family_size"]) == {size}
+        for name in ("p", "p_wilcoxon", "p_equivalent"):
+            np.testing.assert_allclose(pairs.loc[family, f"{name}_holm"], holm(pairs.loc[family, name].to_numpy()))
+    words = np.where(pairs["p_holm"] <= 0.05, BOTH, np.where(pairs["p_wilcoxon_holm"] <= 0.05, TASKS_ONLY, NO))
+    assert (pairs["significant"] == words).all()
+    assert (BOTH in words) == (lift > 0)
+    assert (pairs["equivalent"] == (pairs["p_equivalent_holm"] <= 0.05)).all()
 
 
-@pytest.mark.parametrize("correction", ["holm", "bh", "none"])
-def test_both_corrections_are_always_there_and_the_key_decides(correction):
-    pairs = compare_pairs(matrix(), BLOCKS, settings(correction=correction, alpha=0.4))
-    for _, rows in pairs.groupby("type"):
-        np.testing.assert_allclose(rows["p_holm"], multipletests(rows["p"], method="holm")[1], atol=1e-15)
-        np.testing.assert_allclose(rows["p_bh"], multipletests(rows["p"], method="fdr_bh")[1], atol=1e-15)
-    decides = {"holm": "p_holm", "bh": "p_bh", "none": "p"}[correction]
-    np.testing.assert_array_equal(pairs["p_adjusted"], pairs[decides])
-    np.testing.assert_array_equal(pairs["significant"], pairs[decides] <= 0.4)
+@pytest.mark.parametrize("seeds", [0, 1, 2])
+def test_with_fewer_than_three_seeds_it_is_over_tasks_only(seeds):
+    _, table, _ = seeded(0.05)
+    frame = long_frame(by_seed(table.to_numpy().T, seeds), list("abc"), TASKS) if seeds else None
+    pairs = compare_pairs(table, {"STS": TASKS}, settings(), frame=frame)
+    assert pairs[["p", "p_holm", "p_equivalent", "detectable"]].isna().all(axis=None)
+    assert pairs["significant"].tolist() == [NO, TASKS_ONLY, TASKS_ONLY]
+    assert not pairs["equivalent"].any()
+    student = stats.ttest_1samp(table["c"] - table["a"], 0).confidence_interval(0.95)
+    assert tuple(pairs[["low", "high"]].iloc[1]) == pytest.approx(tuple(student))
 
 
-def test_the_sizes_of_a_pair_are_its_own():
-    m = matrix()
-    pairs = compare_pairs(m, BLOCKS, settings(alpha=0.1))
-    row = pairs.iloc[4]  # a with c on STS
-    d = (m.loc[BLOCKS["STS"], "c"] - m.loc[BLOCKS["STS"], "a"]).to_numpy()
-    assert row["d_z"] == pytest.approx(d.mean() / d.std(ddof=1))
-    assert row["hl_low"] <= row["hodges_lehmann"] <= row["hl_high"]
-    assert row["hl_confidence"] >= 0.9
-    student = stats.ttest_1samp(d, 0).confidence_interval(0.9)
-    assert (row["mean_low"], row["mean_high"]) == pytest.approx((student.low, student.high))
-
-
-def test_zeros_lower_what_can_be_reached():
-    m = pd.DataFrame({"a": [0.5] * 9, "b": [0.5] * 6 + [0.6, 0.7, 0.8]}, index=BLOCKS["STS"])
-    row = compare_pairs(m, {"STS": BLOCKS["STS"]}, settings()).iloc[0]
-    assert (row["n_zero"], row["p_min"], row["reachable"]) == (6, 0.25, "no")
+def test_the_task_that_carries_most_is_found():
+    frame, table, cube = seeded(0.02)
+    found = without_one_task(table, frame)
+    places = np.array([0, 0, 1]), np.array([1, 2, 2])
+    p = [holm(two_sided(over_tasks_and_seeds(np.delete(cube, task, axis=1), *places))) for task in range(12)]
+    np.testing.assert_allclose(found["p_holm"], np.max(p, axis=0), rtol=1e-9)
+    assert found["task"].tolist() == [TASKS[k] for k in np.argmax(p, axis=0)]

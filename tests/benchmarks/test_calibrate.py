@@ -1,64 +1,49 @@
-"""Calibration: the simulated spreads are those asked for, and the tests hold their level where they are exact."""
+"""Calibration: the simulated spreads are those of the runs, and the rates are those of the tests."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks import calibrate
-from benchmarks.calibrate import PARTS, drawn, main, of_seeds, of_tasks, spread_of
+from benchmarks.calibrate import Spread, families, levels, main, normal, skewed, spread_of
 from cli.errors import UserError
 
-SPREAD = (0.02, 0.006, 0.01)
+SEEDS = np.array([0.006, 0.006, 0.012, 0.003])
+SPREAD = Spread(0.02, SEEDS, 0.01, np.repeat(np.arange(50), 4), 0.4)
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", [normal, skewed])
 def test_parts_have_variance_one(part):
-    values = PARTS[part](np.random.default_rng(0), (2, 40, 20_000))
-    assert values.mean() == pytest.approx(0, abs=0.05)
-    assert values.var() == pytest.approx(1, abs=0.2 if part == "heavy tails" else 0.02)
+    values = part(np.random.default_rng(0), (2, 40, 20_000))
+    assert (values.mean(), values.var()) == (pytest.approx(0, abs=0.05), pytest.approx(1, abs=0.02))
 
 
 def test_spreads_of_runs_are_found_again(tmp_path):
-    scores = drawn(PARTS["normal"], SPREAD, (8, 200, 60), np.random.default_rng(0))
-    index = pd.MultiIndex.from_product([range(size) for size in scores.shape], names=["model", "task", "seed"])
+    scores = SPREAD.drawn(np.random.default_rng(0), normal, 1, 60, shared=0.4)[0]
+    names = [f"t{k}" for k in range(200)]
+    index = pd.MultiIndex.from_product([range(4), names, range(60)], names=["model", "task", "seed"])
     path = tmp_path / "scores.csv"
     pd.Series(scores.ravel(), index=index, name="score").reset_index().to_csv(path, index=False)
-    task, seed, rest = spread_of(path)
-    assert (task, rest) == pytest.approx((SPREAD[0], SPREAD[2]), rel=0.05)
-    assert seed == pytest.approx(SPREAD[1], rel=0.25)  # of eight designs, one of which strays
+    found = spread_of(path)
+    assert (found.task, found.rest) == pytest.approx((0.02, 0.01), rel=0.1)
+    np.testing.assert_allclose(found.seeds, SEEDS, rtol=0.3)
     path.write_text("a,b\n1,2\n")
     with pytest.raises(UserError, match=r"scores\.csv is no csv with model, seed, task and score"):
         spread_of(path)
 
 
-def test_the_signed_rank_test_holds_its_level(monkeypatch):
-    monkeypatch.setattr(calibrate, "PARTS", {"normal": PARTS["normal"]})
-    rows = {(row["parts"], row["tasks"]): row for row in of_tasks({}, 400)}
-    assert rows["normal", 5]["signed-rank"] == 0  # 2 / 2^5 is above .05
-    for tasks in (20, 60):
-        row = rows["normal", tasks]
-        assert row["signed-rank"] == pytest.approx(0.05, abs=0.012)
-        assert row["Student holds 0"] == pytest.approx(0.95, abs=0.012)
-        assert row["any of 10, Holm"] < 0.08
+def test_families_are_counted():
+    first, second = np.triu_indices(3, k=1)  # 0-1, 0-2, 1-2
+    p = np.array([[0.04, 0.2, 0.01], [0.02, 0.5, 0.5], [0.5, 0.04, 0.5]])
+    assert families(p, first, second).tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3])
 
 
-def test_seeds_that_move_all_tasks_are_seen_by_the_test_over_both(monkeypatch):
-    """Over tasks alone a difference of these runs passes for one of designs; with seeds as random it does not."""
-    monkeypatch.setattr(calibrate, "PARTS", {"normal": PARTS["normal"]})
-    rows = {(row["tasks"], row["seeds"]): row for row in of_seeds({"loud": (0.02, 0.02, 0.01)}, 60)}
-    assert rows[40, 3]["tasks alone"] > 0.3
-    assert rows[40, 3]["star"] <= rows[40, 3]["star, own seeds"] < 0.15
-    assert rows[40, 3]["holds 0"] > 0.85
+def test_the_test_over_both_holds_its_level_and_that_over_tasks_does_not():
+    rows = [row for row in levels(SPREAD, 100) if row["seeds"] == "3"]
+    assert all(float(row["any"]) < 12 for row in rows)
+    assert max(float(row["Wilcoxon any"]) for row in rows) > 30
 
 
-def test_tables_are_printed(monkeypatch, capsys):
-    monkeypatch.setattr(calibrate, "PARTS", {"normal": PARTS["normal"]})
-    monkeypatch.setattr(calibrate, "SPREADS", [SPREAD])
-    monkeypatch.setattr("sys.argv", ["calibrate", "sets=1", "tables=effects,interaction"])
-    main()
-    said = capsys.readouterr().out
-    assert "effects: rejections of a main effect" in said
-    assert said.count("\n| normal | 0.02, 0.006, 0.01 | ") == 2 * 3
-    monkeypatch.setattr("sys.argv", ["calibrate", "tables=seed"])
-    with pytest.raises(UserError, match="There is no table 'seed'"):
+def test_wrong_words(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["calibrate", "set=5"])
+    with pytest.raises(UserError, match="Nearest: sets"):
         main()

@@ -29,7 +29,7 @@ SETTINGS = Settings(scores=())
 
 def two_by_two(values=VALUES, seeds=1):
     scores, cube = {"STS": values}, by_seed(values.T, seeds)
-    return Factorial(TWO, effect_tests(scores, TWO, SETTINGS, {"STS": cube}), marginal_means(scores, TWO))
+    return Factorial(TWO, effect_tests(scores, TWO, 0.05, {"STS": cube}), marginal_means(scores, TWO))
 
 
 def test_marginal_means_and_their_interval():
@@ -46,47 +46,27 @@ def test_marginal_means_and_their_interval():
     assert np.isnan(both["mean"])
 
 
-@pytest.mark.parametrize("draw", range(4))
-def test_marks_follow_the_corrected_p(draw):
-    rng = np.random.default_rng(draw)
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_marks_follow_the_corrected_p(seeds):
+    rng = np.random.default_rng(0)
     values = rng.uniform(0.3, 0.5, (9, 1)) + np.array([0, 0, 0.1, 0.1]) + rng.normal(0, 0.01, (9, 4))
-    for seeds in (1, 2, 3):
-        factorial = two_by_two(values, seeds)
-        grid = effects_grid(factorial, SETTINGS)
-        cells = {row[0].text: row[2] for row in grid.rows}
-        tests = factorial.tests.set_index("effect")
-        p, over_seeds = tests["p_adjusted"], tests["p_seeds_adjusted"]
-        assert cells["pooler"].below[1] == ".0117" == f"{p['pooler']:.3g}"[1:]  # 3 x 2 / 2^9
-        assert tests.loc["pooler", "significant"], "of these runs, whatever the seeds"
-        assert (tests["n_seeds"] == seeds).all()
-        if seeds < 3:
-            assert {cell.mark for cell in cells.values()} == {""}
-            assert len(cells["pooler"].below) == 2
-            assert over_seeds.isna().all()
-            assert not tests["told"].any()
-            assert "No star: it would be a claim about designs" in grid.caption
-            assert "* =" not in grid.caption
-            continue
-        assert cells["pooler"].mark == "*"
-        for effect, cell in cells.items():
-            told = p[effect] <= 0.05 and over_seeds[effect] <= 0.05
-            assert cell.mark == ("*" if told else "(*)" if tests.loc[effect, "p"] <= 0.05 else "")
-            assert cell.below[2] == f"seeds {fraction(over_seeds[effect])}"
-        assert "* = told of the designs: p at most .05 after Holm" in grid.caption
+    factorial = two_by_two(values, seeds)
+    grid = effects_grid(factorial, SETTINGS)
+    cells, tests = {row[0].text: row[2] for row in grid.rows}, factorial.tests.set_index("effect")
+    assert cells["pooler"].below[-1] == "tasks .0117" == f"tasks {fraction(tests.loc['pooler', 'p_permutation_holm'])}"
+    assert cells["pooler"].mark == ("*" if seeds == 3 else "\N{DAGGER}")
+    assert (tests["n_seeds"] == seeds).all()
+    for effect, cell in cells.items():
+        assert (f"p {fraction(tests.loc[effect, 'p_holm'])}" in cell.below) == (seeds == 3)
 
 
-def test_p_over_seeds_of_an_effect_is_that_of_the_pair_of_its_levels():
-    """Both over the same seeds: the mean of two designs less that of the other two, as if each were a design."""
-    values = np.random.default_rng(3).uniform(0.3, 0.5, (9, 4)) + np.array([0, 0, 0.05, 0.05])
-    cube = by_seed(values.T, 4, sd=0.05)
-    tests = effect_tests({"STS": values}, TWO, SETTINGS, {"STS": cube}).set_index("effect")
-    for effect, first, second in (("pooler", [0, 1], [2, 3]), ("attn", [0, 2], [1, 3])):
-        levels = np.stack([cube[first].mean(axis=0), cube[second].mean(axis=0)])
-        tasks = [f"t{k}" for k in range(9)]
-        matrix = pd.DataFrame(levels.mean(axis=2).T, index=tasks, columns=["first", "second"])
-        pair = compare_pairs(matrix, {"STS": tasks}, SETTINGS, frame=long_frame(levels, ["first", "second"], tasks))
-        assert tests.loc[effect, "p_seeds"] == pytest.approx(pair["p_seeds"].iloc[0], rel=1e-9)
-        assert 0 < tests.loc[effect, "p_seeds"] < 1
+def test_p_of_an_effect_of_two_designs_is_that_of_their_pair():
+    cube = by_seed(np.random.default_rng(3).uniform(0.3, 0.5, (9, 4)).T, 4, sd=0.05)[:2]
+    crossing, tasks = Crossing({"pooler": ["eos", "mean"]}, {}, ["a", "b"]), [f"t{k}" for k in range(9)]
+    effect = effect_tests({"STS": cube.mean(axis=2).T}, crossing, 0.05, {"STS": cube}).iloc[0]
+    matrix = pd.DataFrame(cube.mean(axis=2).T, index=tasks, columns=["a", "b"])
+    pair = compare_pairs(matrix, {"STS": tasks}, SETTINGS, frame=long_frame(cube, ["a", "b"], tasks)).iloc[0]
+    assert effect["p"] == pytest.approx(pair["p"], rel=1e-9)
 
 
 def test_both_crossings_have_tables_with_titles_of_their_own():
@@ -101,7 +81,7 @@ def test_both_crossings_have_tables_with_titles_of_their_own():
     names = [grid.name for grid in grids]
     assert names == ["effects", "marginals", "effects-wide", "marginals-wide"]
     assert len({grid.title for grid in grids}) == len(grids)
-    tests, means = effects_for_file(effects, SETTINGS).values()
+    tests, means = effects_for_file(effects).values()
     assert tests["crossing"].value_counts().to_dict() == {
         "pooler (2) x pooler.tokens (2) x attn (2)": 7,
         "reading (5) x attn (2)": 3,
@@ -129,7 +109,7 @@ def test_from_results_to_files(crossed, analyse_words, tmp_path):
     assert [row["effect"] for row in rows] == ["pooler", "attn", "pooler x attn"] * 3
     assert {row["type"] for row in rows} == {"Retrieval", "STS", "All"}
     assert rows[0]["crossing"] == "pooler (2) x attn (2)"
-    assert float(rows[0]["p_holm"]) >= float(rows[0]["p"])
+    assert float(rows[0]["p_permutation_holm"]) >= float(rows[0]["p_permutation"])
     means = pd.read_csv(files["marginal_means.csv"])
     own = means[(means["type"] == "All") & (means["level"] == "bi")].iloc[0]
     assert own["mean"] == pytest.approx(result.material.matrix[["lastlayer-bi", "multilayer-bi"]].to_numpy().mean())

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from analysis.questions.crossings import Crossing
-from analysis.questions.pair_texts import attainable
 from analysis.questions.tested_effects import effect_test, effect_tests, factorial_effects
 from analysis.settings import Settings
 from analysis.statistics.contrasts import effect_contrasts, helmert
+from analysis.statistics.correction import holm
 from analysis.statistics.sign_flip import RANDOM_FLIPS, random_signs, sign_flip
 
 LEVELS = {"pooler": ["eos", "mean", "lastlayer"], "attn": ["causal", "bi"]}
@@ -47,7 +47,7 @@ def test_f_is_that_of_statsmodels():
         columns=["task", "pooler", "attn", "score"],
     )
     theirs = AnovaRM(long, "score", "task", within=["pooler", "attn"]).fit().anova_table
-    ours = effect_tests({"STS": values}, CROSSING, settings()).set_index("effect")
+    ours = effect_tests({"STS": values}, CROSSING, 0.05).set_index("effect")
     for name in ("pooler", "attn", "pooler x attn"):
         row = theirs.loc[name.replace(" x ", ":")]
         assert ours.loc[name, "F"] == pytest.approx(row["F Value"], rel=1e-9)
@@ -62,7 +62,7 @@ def test_partial_eta_squared_from_the_sums_of_squares():
     effect = 7 * 2 * (pooler**2).sum()
     residual = table.mean(axis=2) - table.mean(axis=(1, 2))[:, None] - pooler
     error = 2 * (residual**2).sum()
-    row = effect_tests({"STS": values}, CROSSING, settings()).iloc[0]
+    row = effect_tests({"STS": values}, CROSSING, 0.05).iloc[0]
     assert row["partial_eta_squared"] == pytest.approx(effect / (effect + error), rel=1e-12)
     f, df, rest = row["F"], row["df"], row["df_error"]
     assert row["partial_eta_squared"] == pytest.approx(f * df / (f * df + rest), rel=1e-12)
@@ -114,57 +114,35 @@ def test_level_under_the_null_for_every_effect():
         assert 20 - 4 * np.sqrt(19) < count < 20 + 4 * np.sqrt(19), effect
 
 
-def test_reachable_after_holm():
-    tests = effect_tests({"A": scores(4), "B": scores(6), "C": scores(8)}, CROSSING, settings())
-    assert tests.groupby("type")["reachable"].unique().map(list).to_dict() == {
-        "A": ["no"],
-        "B": ["uncorrected"],
-        "C": ["yes"],
-    }
-    assert set(tests["family_size"]) == {3}
-    assert set(effect_tests({"A": scores(4), "B": scores(6)}, CROSSING, settings(family="table"))["family_size"]) == {6}
+def test_holm_is_over_the_effects_on_all_tasks_and_over_those_of_all_types():
+    tests = effect_tests({"A": scores(4), "B": scores(6), "All": scores(8)}, CROSSING, 0.05)
+    assert tests["family_size"].tolist() == [6] * 6 + [3] * 3
+    for rows in (tests[:6], tests[6:]):
+        np.testing.assert_allclose(rows["p_permutation_holm"], holm(rows["p_permutation"].to_numpy()))
+    assert tests["p_holm"].isna().all()
 
 
 def test_identical_designs_have_no_effect():
     values = np.repeat(np.random.default_rng(0).uniform(0.1, 0.9, (8, 1)), 6, axis=1)
-    tests = effect_tests({"STS": values}, CROSSING, settings())
-    assert tests[["p", "p_min", "p_adjusted"]].to_numpy().tolist() == [[1.0] * 3] * 3
+    tests = effect_tests({"STS": values}, CROSSING, 0.05)
+    assert tests[["p_permutation", "p_min", "p_permutation_holm"]].to_numpy().tolist() == [[1.0] * 3] * 3
     assert tests["F"].tolist() == tests["partial_eta_squared"].tolist() == [0.0] * 3
     assert tests["n_zero"].tolist() == [8] * 3
 
 
 def test_the_same_effect_on_every_task_is_infinite_f():
     values = np.random.default_rng(0).uniform(0.1, 0.9, (8, 1)) + np.array([0, 0, 0.1, 0.1, 0.3, 0.3])
-    pooler, attn, both = effect_tests({"STS": values}, CROSSING, settings()).to_dict("records")
-    assert (pooler["F"], pooler["partial_eta_squared"], pooler["p"]) == (np.inf, 1.0, 2.0**-7)
-    assert (attn["F"], attn["p"], both["F"], both["p"]) == (0.0, 1.0, 0.0, 1.0)
+    pooler, attn, both = effect_tests({"STS": values}, CROSSING, 0.05).to_dict("records")
+    assert (pooler["F"], pooler["partial_eta_squared"], pooler["p_permutation"]) == (np.inf, 1.0, 2.0**-7)
+    assert (attn["F"], attn["p_permutation"], both["F"], both["p_permutation"]) == (0.0, 1.0, 0.0, 1.0)
 
 
-def test_one_task_has_no_f_and_a_note():
+def test_one_task_has_no_f():
     matrix = pd.DataFrame(scores(5), index=list("abcde"), columns=CROSSING.designs)
     factors = pd.DataFrame(CELLS, index=CROSSING.designs, columns=list(LEVELS))
     (found,), _ = factorial_effects(matrix, factors, {"Summarization": ["a"], "STS": list("bcde")}, settings())
     one = found.tests[found.tests["type"] == "Summarization"]
     assert one[["F", "partial_eta_squared"]].isna().all(axis=None)
-    assert one["p"].tolist() == [1.0] * 3
-    assert set(one["reachable"]) == {"no"}
-    assert any("Too few tasks on Summarization" in note for note in attainable(found.tests, settings()))
+    assert one["p_permutation"].tolist() == [1.0] * 3
     bounds = found.marginals.loc[found.marginals["type"] == "Summarization", ["low", "high"]]
     assert bounds.isna().all(axis=None)
-
-
-def test_an_effect_that_both_tests_see_on_opposite_sides_is_not_told():
-    """Over common seeds mean is ahead of eos by .02; three further seeds, which eos alone has, lie .3 higher."""
-    rng, names = np.random.default_rng(1), ["eos-causal", "eos-bi", "mean-causal", "mean-bi"]
-    factors = pd.DataFrame([name.split("-") for name in names], names, ["pooler", "attn"])
-    common = [(name, seed, 0.02 * name.startswith("mean")) for name in names for seed in "012"]
-    further = [(name, seed, 0.3) for name in names[:2] for seed in "345"]
-    tasks = [f"t{k}" for k in range(16)]
-    for runs, told in ((common, True), (common + further, False)):
-        rows = [(name, seed, task, 0.5 + at + rng.normal(0, 0.002)) for name, seed, at in runs for task in tasks]
-        frame = pd.DataFrame(rows, columns=["design", "seed", "task", "score"])
-        matrix = frame.pivot_table(index="task", columns="design", values="score").loc[tasks, names]
-        (effects,), _ = factorial_effects(matrix, factors, {"All": tasks}, settings(), frame)
-        pooler = effects.tests.set_index("effect").loc["pooler"]
-        assert max(pooler["p_adjusted"], pooler["p_seeds_adjusted"]) <= 0.05
-        assert pooler["told"] == told

@@ -1,11 +1,8 @@
-"""Designs by type of task: what is corrected together, and when it is told."""
-
-from dataclasses import replace
+"""Designs by type of task: the rows, and the test that they differ by type."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import t
 
 from analysis.manifests.designs import Design
 from analysis.questions import design_by_type
@@ -36,41 +33,29 @@ def noise(seed, designs, tasks=24, sd=0.01):
     return rng.normal(0.5, 0.1, tasks) + rng.normal(0, sd, (designs, tasks))
 
 
-def test_simple_effects_are_the_pairs_corrected_over_all_types():
+def test_the_rows_are_the_pairs_of_the_types_turned_to_the_reference():
     of = material(by_seed(noise(0, 4), 3), "abcd", control="b")
     answer = design_by_type.answer(of)
-    rows = of.pairs[of.pairs["type"] != "All"].reset_index(drop=True)
-    simple = answer.frames["simple_effects"].reset_index(drop=True)
-    assert len(simple) == 9
-    np.testing.assert_allclose(simple["p_adjusted"], holm(rows["p"].to_numpy()))
-    np.testing.assert_allclose(simple["p_seeds_adjusted"], holm(rows["p_seeds"].to_numpy()))
-    np.testing.assert_array_equal(simple["mean"], rows["mean_seeds"])
-    for ending, tail in (("", 0.025), ("_together", 0.025 / 9)):
-        both = [t.isf(tail, rows[f"df_{of}"]) * rows[f"error_{of}"] for of in ("seeds", "moderated")]
-        reach = np.maximum(*both)
-        np.testing.assert_allclose(simple[f"high{ending}"], rows["mean_seeds"] + reach)
-        np.testing.assert_allclose(simple[f"low{ending}"], rows["mean_seeds"] - reach)
+    rows = of.pairs[of.pairs["type"] != "All"]
+    np.testing.assert_allclose(rows["p_holm"], holm(rows["p"].to_numpy()))
+    turned = design_by_type.from_reference(rows, "b")
+    one = turned[turned["design"] == "a"].iloc[0]
+    pair = rows[rows["first"] == "a"].iloc[0]
+    assert (one["low"], one["mean_difference"], one["high"]) == (-pair["high"], -pair["mean_difference"], -pair["low"])
     (grid,) = answer.grids
     assert [row[0].text for row in grid.rows] == ["a", "c", "d"]
-    sts = rows[rows["type"] == "STS"].set_index(["first", "second"])["mean_seeds"]
+    sts = rows[rows["type"] == "STS"].set_index(["first", "second"])["mean_difference"]
     shown = [float(row[1].text) for row in grid.rows]
     assert shown == pytest.approx([-sts["a", "b"], sts["b", "c"], sts["b", "d"]], abs=5e-5)
     assert [drawn.name for drawn in answer.drawings] == ["design_by_type"]
 
 
-def test_an_interaction_seen_on_opposite_sides_is_not_told():
-    """Over three common seeds `b` is .05 ahead on STS alone; three more of `b` alone are .3 lower there."""
-    rng, designs = np.random.default_rng(9), ["a-causal", "b-causal"]
-    common = noise(9, 2, tasks=16)[:, :, None] + rng.normal(0, 0.001, (2, 16, 3))
-    common[1, :8] += 0.05
-    further = np.full((2, 16, 3), np.nan)
-    further[1] = common[1]
-    further[1, :8] -= 0.3
-    for scores, told in ((common, True), (np.concatenate([common, further], axis=2), False)):
-        of = material(common, designs, kinds=KINDS[:2])
-        frame = long_frame(scores, designs, of.tasks).dropna()
-        matrix = frame.pivot_table(index="task", columns="design", values="score").loc[of.tasks, designs]
-        of = replace(of, frame=frame, matrix=matrix)
-        test = design_by_type._interaction(of, designs, of.types)
-        assert max(test["p"], test["p_seeds"]) <= 0.05
-        assert test["told"] == told
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_designs_that_differ_by_type_are_found_where_there_are_seeds(seeds):
+    scores = by_seed(noise(9, 2, tasks=16), seeds)
+    scores[1, :8] += 0.05
+    (answer,) = [design_by_type.answer(material(scores, ["a-causal", "b-causal"], kinds=KINDS[:2]))]
+    (test,) = answer.frames["design_by_type"].to_dict("records")
+    assert test["p_permutation"] <= 0.05
+    assert ("depend on the type of task" in answer.notes[0]) == (seeds == 3)
+    assert np.isnan(test["p"]) == (seeds == 1)

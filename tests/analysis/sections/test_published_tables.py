@@ -1,12 +1,13 @@
-"""Published numbers beside ours: what the tables hold, and what our tasks could have told."""
+"""Published numbers beside ours: what the tables hold, and what our tasks and seeds could have found."""
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import wilcoxon
 
 from analysis.questions import published
 from analysis.scores.tasks import known_types
+from analysis.statistics.power import components, detectable, power
+from analysis.statistics.seeds import spreads
 from cli.errors import UserError
 from tests.analysis.sections.test_by_type import material, noise
 from tests.analysis.sections.test_claims import FIVE
@@ -23,7 +24,7 @@ def test_the_tables_hold_the_published_numbers():
     """Sums over each table, written down from its source."""
     gains = published.published_rows(("pooling_attention",))
     assert gains.groupby("type")["difference"].sum().round(4).to_dict() == {"Retrieval": 0.0676, "STS": 0.0508}
-    assert gains[gains["told"] == "yes"]["difference"].tolist() == [0.0129, 0.0118, 0.0095, 0.0166, 0.0226]
+    assert gains[gains["significant"] == "yes"]["difference"].tolist() == [0.0129, 0.0118, 0.0095, 0.0166, 0.0226]
     moee = published.published_rows(("moee",))
     whole = moee[moee["type"] == ""]
     assert whole["second_score"].sum() == pytest.approx(7.9864)
@@ -55,10 +56,9 @@ def test_ours_stand_beside_with_the_power_for_the_published_size():
     expected = {name: (row - means[0]).mean() for name, row in zip(FIVE, means, strict=True)}
     np.testing.assert_allclose(of_sts["ours"], [expected[name] for name in of_sts["second"]])
     (row,) = of_sts[of_sts["second"] == "multilayer-bi"].to_dict("records")
-    own, rng = means[FIVE.index("multilayer-bi")] - means[0], np.random.default_rng(0)
-    shifted = own - own.mean() + row["difference"]
-    told = [wilcoxon(rng.choice(shifted, len(shifted))).pvalue <= 0.05 for _ in range(400)]
-    assert row["power"] == pytest.approx(np.mean(told), abs=0.08)
+    of = components(spreads(scores[:, :24]), np.array([0]), np.array([FIVE.index("multilayer-bi")]))
+    assert row["power"] == pytest.approx(power(of, row["difference"], 0.05, (3, 3))[0])
+    assert row["detectable"] == pytest.approx(detectable(of, 0.05, (3, 3))[0])
     absent = table[table["type"] == "Retrieval"]
     assert absent["ours"].isna().all()
     texts = [[cell.text for cell in line] for line in answer.grids[0].rows]

@@ -1,4 +1,4 @@
-"""Tasks that share a source: the rule by name, flips of whole clusters against enumeration, resamples, the section."""
+"""Tasks that share a source: the rule by name, flips against enumeration, the tests with sources as units."""
 
 import json
 from itertools import product
@@ -8,13 +8,10 @@ import pytest
 from scipy import stats
 
 from analysis.scores.tasks import source_of
-from analysis.statistics.clusters import cluster_interval, cluster_means, membership
 from analysis.statistics.sign_flip import flip_means, sign_flip
-from analysis.statistics.wilcoxon import signed_rank
 from tests.analysis.three_seeds import run_seeds
 
 ASKED = ("clusters",)
-LABELS = ["a", "a", "b", "c", "b", "a", "d", "e"]
 
 
 @pytest.mark.parametrize(
@@ -55,50 +52,6 @@ def test_flips_are_those_of_enumeration_and_of_the_single_test():
         assert p_min == sign_flip(row[:, None]).p_min
 
 
-def test_membership_and_cluster_means_by_hand():
-    members = membership(LABELS)
-    np.testing.assert_array_equal(members.toarray()[0], [1, 1, 0, 0, 0, 1, 0, 0])
-    d = np.array([[3.0, 1, 2, -1, 4, 2, 5, 0.5]])
-    assert cluster_means(d, members).tolist() == [[2.0, 3.0, -1.0, 5.0, 0.5]]
-
-
-@pytest.mark.parametrize("level", [0.95, 0.9])
-def test_the_interval_over_clusters_is_cr2_of_the_regression_on_a_constant(level):
-    """Seven clusters of 1 to 4 tasks; the sandwich and its degrees of freedom from matrices over the 17 tasks."""
-    sizes = [1, 1, 2, 2, 3, 4, 4]
-    members, d = np.repeat(np.eye(7), sizes, axis=1), np.random.default_rng(6).exponential(size=17)
-    ones = np.ones(17)
-    annihilator = np.eye(17) - np.outer(ones, ones) / 17
-    parts = []
-    for own in members.astype(bool):
-        values, vectors = np.linalg.eigh(np.eye(own.sum()) - np.full((own.sum(), own.sum()), 1 / 17))
-        inverse_root = vectors @ np.diag(values**-0.5) @ vectors.T  # (I - H_gg)^(-1/2)
-        parts.append(annihilator[own].T @ inverse_root @ ones[own] / 17)
-    parts = np.array(parts)
-    error = np.sqrt(((parts @ d) ** 2).sum())
-    eigenvalues = np.linalg.eigvalsh(parts @ parts.T)
-    freedom = eigenvalues.sum() ** 2 / (eigenvalues**2).sum()  # Satterthwaite's, tasks independent
-    reach = stats.t.ppf((1 + level) / 2, freedom) * error
-    assert cluster_interval(d[None], members, level)[0] == pytest.approx([d.mean() - reach, d.mean() + reach])
-
-
-def test_clusters_without_spread_are_a_point_and_one_has_no_interval():
-    members = np.repeat(np.eye(6), 2, axis=1)
-    assert cluster_interval(np.tile([0.2, 0.4], (1, 6)), members)[0] == pytest.approx([0.3, 0.3], abs=1e-12)
-    assert cluster_interval(np.zeros((1, 12)), members)[0].tolist() == [0.0, 0.0]
-    assert np.isnan(cluster_interval(np.ones((2, 8)), membership(["one"] * 8))).all()
-
-
-def test_level_with_correlated_tasks_is_kept_by_clusters_alone():
-    """10 clusters of 4 tasks that share most of their difference: tasks as units reject far too often."""
-    rng = np.random.default_rng(5)
-    d = np.repeat(rng.normal(size=(600, 10)), 4, axis=1) + 0.3 * rng.normal(size=(600, 40))
-    of_clusters = signed_rank(cluster_means(d, np.repeat(np.eye(10), 4, axis=1))).p
-    noise = 4 * np.sqrt(0.05 * 0.95 / 600)
-    assert (of_clusters <= 0.05).mean() < 0.05 + noise
-    assert (signed_rank(d).p <= 0.05).mean() > 0.25
-
-
 def docs(study, seeds=1):
     """Two designs on two tasks of each of four packages."""
     tasks = [f"Docs{p}{t}" for p in ("Numpy", "Scipy", "Sympy", "Pandas") for t in ("Retrieval", "Reranking")]
@@ -113,22 +66,18 @@ def clusters(result):
     return next(section for section in result.answers if section.name == "clusters")
 
 
-def test_with_the_key_both_ways_are_shown(study, analyse_words):
-    docs(study)
-    section = clusters(analyse_words(f"scores={study.root}", "cluster=source"))
-    rows = section.frames["clusters"]
-    assert list(rows["type"]) == ["All"]  # within a type every package has one task
-    row = rows.iloc[0]
-    assert (row["n_tasks"], row["n_clusters"]) == (8, 4)
-    assert (row["p_tasks"], row["p"]) == (2 / 2**8, 2 / 2**4)
-    assert row["reachable"] == "no"
-    assert row["difference_tasks"] == pytest.approx(0.02 + 0.001 * 3.5)
-    text = [cell.text for cell in section.grids[0].rows[0]]
-    assert text[:2] == ["lastlayer-bi - eos-causal", "+.0235"]
-
-
-def test_without_the_key_a_note_says_what_is_shared(study, analyse_words):
-    docs(study)
+@pytest.mark.parametrize("seeds", [1, 3])
+def test_the_clusters_means_are_units(study, analyse_words, seeds):
+    docs(study, seeds)
     section = clusters(analyse_words(f"scores={study.root}"))
-    assert (section.grids, section.frames) == ([], {})
-    assert section.notes[0].startswith("The 8 tasks come from 4 sources")
+    (row,) = section.frames["clusters"].to_dict("records")
+    assert (row["type"], row["n_tasks"], row["p_wilcoxon"]) == ("All", 4, 2 / 2**4)
+    assert row["mean_difference"] == pytest.approx(0.02 + 0.001 * 3.5)
+    units = np.array([0.02 + 0.001 * (n + 0.5) for n in (0, 2, 4, 6)])
+    if seeds == 3:  # in `by_seed` both designs vary by seed alone in their mean over a cluster
+        assert row["p"] > stats.ttest_1samp(units, 0).pvalue
+    else:
+        assert (row["low"], row["high"]) == pytest.approx(tuple(stats.ttest_1samp(units, 0).confidence_interval(0.95)))
+    found = "1 of 1 differences are significant over sources and seeds: lastlayer-bi - eos-causal"
+    assert section.notes[0].startswith("With the 4 sources of the 8 tasks as units")
+    assert (found in section.notes[0]) == (seeds == 3)

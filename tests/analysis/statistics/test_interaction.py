@@ -1,5 +1,5 @@
-"""Design x type: the statistic against statsmodels, p against brute force, the test over seeds against an analysis of
-variance, and the level of both."""
+"""Design x type: the statistic against statsmodels, p against brute force, the test over seeds against loops,
+and the level of both."""
 
 from itertools import permutations
 
@@ -66,73 +66,80 @@ def test_p_is_the_share_of_all_orders_of_what_is_left(sizes):
     assert drawn.p == pytest.approx(ours.p, abs=0.05)
 
 
-def mean_square(cube, *keep):
-    """The mean square of an effect of [design, type, task, seed] whose tasks are nested in types."""
-    effect = cube.mean(axis=tuple(k for k in range(4) if k not in keep), keepdims=True)
-    for axis in keep:
-        if axis != 1 or 2 not in keep:  # within types: the mean over tasks takes the type's out
-            effect = effect - effect.mean(axis=axis, keepdims=True)
-    df = np.prod([cube.shape[k] - (1 if k != 1 or 2 not in keep else 0) for k in keep])
-    return (effect**2).sum() * cube.size / effect.size / df
-
-
-def test_over_seeds_it_is_the_quasi_f_where_all_types_spread_alike():
-    """Two designs, four types of equal size and spread: Welch's weights are equal, so mean squares say it all."""
-    rng, sizes, n, seeds = np.random.default_rng(1), (6,) * 4, 6, 4
-    base = rng.normal(size=6)
-    base = base - base.mean()
-    tasks = np.concatenate([rng.permutation(base) for _ in sizes]) + np.repeat(rng.normal(0, 0.4, 4), n)
-    moved = rng.normal(0, 0.6, (4, 1, seeds)) + rng.normal(0, 0.3, (4, n, seeds))
-    moved = moved - moved.mean(axis=2, keepdims=True)
-    vectors = (tasks.reshape(4, n, 1) + moved).reshape(24, 1, seeds)
-    cube = np.stack([-vectors[:, 0], vectors[:, 0]]).reshape(2, 4, n, seeds) / np.sqrt(2)
-    effect, task = mean_square(cube, 0, 1), mean_square(cube, 0, 1, 2)
-    seed, rest = mean_square(cube, 0, 1, 3), mean_square(cube, 0, 1, 2, 3)
-    welch_scale = 1 + 2 * 2 / 15 * 4 * (3 / 4) ** 2 / 5
-    scaled = np.array([task * welch_scale, seed, rest]) / (task * welch_scale)
-    error = scaled[0] + scaled[1] - scaled[2]
-    df_error = error**2 / (scaled**2 / [15 / (3 * 4 * (3 / 4) ** 2 / 5), 9, 20 * 3]).sum()
-    ours = over_seeds(vectors, sizes)
-    assert (ours.n_seeds, ours.df_seeds) == (4, pytest.approx(3))
-    assert pytest.approx(effect / task / welch_scale / error) == ours.F_seeds
-    assert ours.df_error_seeds == pytest.approx(df_error)
-    assert ours.p_seeds == pytest.approx(f.sf(ours.F_seeds, 3, df_error))
+@pytest.mark.parametrize("draw", range(3))
+def test_over_seeds_it_is_its_formula_by_loops(draw):
+    """Three types, three designs with their own seeds; seeds: of the types' means around their weighted mean."""
+    rng, sizes, counts = np.random.default_rng(draw), (4, 7, 3), (3, 5, 4)
+    contrasts, of = helmert(3), np.repeat(range(3), sizes)
+    cube = rng.normal(size=(3, 14, 5)) * 0.3 + rng.normal(size=(3, 14, 1)) + rng.normal(size=(3, 3, 5))[:, of]
+    for design, count in enumerate(counts):
+        cube[design, :, count:] = np.nan
+    vectors = np.nanmean(cube, axis=2).T @ contrasts
+    statistic, df_tasks, weights, shares = welch(*sums(vectors, sizes))
+    squares, rests = [], []
+    for runs, count in zip(cube, counts, strict=True):
+        by_type = np.array([runs[of == g, :count].mean(axis=0) for g in range(3)])
+        apart = by_type - by_type.mean(axis=1, keepdims=True)
+        centred = apart - shares @ apart
+        squares.append(sum(weights[g] * centred[g].var(ddof=1) / count for g in range(3)))
+        rest = 0.0
+        for g, size in enumerate(sizes):
+            left = runs[of == g, :count] - runs[of == g, :count].mean(axis=1, keepdims=True) - apart[g]
+            rest += weights[g] * (1 - shares[g]) * (left**2).sum() / (size - 1) / (count - 1) / size / count
+        rests.append(rest)
+    length, free = (contrasts**2).sum(axis=1) / 4, np.array(counts) - 1
+    seeds, rests = length * squares, length * rests
+    parts, doubts = (
+        [1, seeds.sum(), rests.sum()],
+        [1 / df_tasks, (seeds**2 / 2 / free).sum(), (rests**2 / 11 / free).sum()],
+    )
+    error, doubt = parts[0] + parts[1] - parts[2], sum(doubts)
+    assert error > max(parts)
+    covariance = contrasts.T @ np.diag(squares) @ contrasts
+    for g, size in enumerate(sizes):
+        within = vectors[of == g] - vectors[of == g].mean(axis=0)
+        covariance += weights[g] * (1 - shares[g]) / size / (size - 1) * within.T @ within
+    epsilon = np.trace(covariance) ** 2 / 2 / (covariance**2).sum()
+    ours = over_seeds(cube, contrasts, sizes)
+    expected = statistic / error, 4 * epsilon, epsilon * error**2 / doubt
+    assert (ours.F_seeds, ours.df_seeds, ours.df_error_seeds) == pytest.approx(expected)
+    assert ours.p_seeds == pytest.approx(f.sf(*expected))
 
 
 def test_what_all_types_share_with_a_seed_and_which_contrasts_are_taken_changes_nothing():
     rng, sizes = np.random.default_rng(2), (4, 7, 3)
-    scores = rng.normal(size=(14, 4, 3))
+    scores = rng.normal(size=(4, 14, 3))
     basis, other = helmert(4), np.linalg.qr(np.column_stack([np.ones(4), rng.normal(size=(4, 3))]))[0][:, 1:]
 
     def both(columns, extra=0.0):
-        vectors = np.einsum("nds,dk->nks", scores + extra, columns)
-        return [permuted(vectors.mean(axis=2), sizes).statistic, *vars(over_seeds(vectors, sizes)).values()]
+        found = over_seeds(scores + extra, columns, sizes)
+        return [permuted((scores + extra).mean(axis=2).T @ columns, sizes).statistic, *vars(found).values()]
 
-    shared = rng.normal(size=(1, 4, 3))
+    shared = rng.normal(size=(4, 1, 3))
     np.testing.assert_allclose(both(basis), both(other))
     np.testing.assert_allclose(both(basis), both(basis, shared))
-    assert np.isnan(over_seeds(np.zeros((8, 2, 1)), (4, 4)).p_seeds)
+    assert np.isnan(over_seeds(np.zeros((3, 8, 1)), helmert(3), (4, 4)).p_seeds)
 
 
 def worlds(rng, seed_sd, effect=0.0, sizes=(8, 8, 8, 16), spread=(4, 1, 1, 1)):
-    """[tasks, contrasts, seeds]: types of unequal spread and size with heavy tails; one design varies with the seed."""
+    """[designs, tasks, seeds]: types of unequal spread and size with heavy tails; one design varies with the seed."""
     of = np.repeat(np.arange(len(sizes)), sizes)
     tasks = 0.02 * rng.standard_t(3, (40, 5)) / np.sqrt(3) * np.array(spread)[of][:, None]
     seeds = seed_sd * rng.normal(size=(4, 5, 3)) * np.array([4, 1, 1, 1, 1])[:, None]
     cube = tasks[:, :, None] + seeds[of] + 0.005 * rng.normal(size=(40, 5, 3))
     cube[of == 3, 4] += effect
-    return np.einsum("nds,dk->nks", cube, helmert(5))
+    return cube.swapaxes(0, 1)
 
 
 def test_levels_with_unequal_spreads_and_seeds():
-    """Over tasks near 5 % without seed noise; with it far more, and both tests together not."""
-    rng, sizes = np.random.default_rng(4), (8, 8, 8, 16)
-    quiet = [permuted(worlds(rng, 0).mean(axis=2), sizes, 199).p <= 0.05 for _ in range(ROUNDS)]
+    """Over tasks near 5 % without seed noise; with it far more, and the test over tasks and seeds not."""
+    rng, sizes, basis = np.random.default_rng(4), (8, 8, 8, 16), helmert(5)
+    quiet = [permuted(worlds(rng, 0).mean(axis=2).T @ basis, sizes, 199).p <= 0.05 for _ in range(ROUNDS)]
     assert np.mean(quiet) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / ROUNDS)
-    both = []
+    over_tasks, over_both = [], []
     for _ in range(ROUNDS):
-        vectors = worlds(rng, 0.005)
-        both.append((permuted(vectors.mean(axis=2), sizes, 199).p <= 0.05, over_seeds(vectors, sizes).p_seeds <= 0.05))
-    over_tasks, told = np.mean([a for a, _ in both]), np.mean([a and b for a, b in both])
-    assert over_tasks > 0.15
-    assert told <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / ROUNDS)
+        cube = worlds(rng, 0.005)
+        over_tasks.append(permuted(cube.mean(axis=2).T @ basis, sizes, 199).p <= 0.05)
+        over_both.append(over_seeds(cube, basis, sizes).p_seeds <= 0.05)
+    assert np.mean(over_tasks) > 0.15
+    assert np.mean(over_both) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / ROUNDS)

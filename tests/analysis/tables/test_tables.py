@@ -40,42 +40,25 @@ def test_marks_and_p_are_those_of_the_table_of_pairs(words, analyse_words, seeds
     for place, kind in enumerate(("Retrieval", "STS", "All")):
         rows = pairs[pairs["type"] == kind].to_dict("records")
         for row, cells in zip(rows, grid.rows, strict=True):
-            cell = cells[2 + place]
-            assert cell.text == Numbers().signed(row["hodges_lehmann"])
-            if kind == "Retrieval":  # four tasks
-                assert (cell.mark, cell.below) == ("", ("n.a.: p >= .125",))
-                continue
-            told = "*" if row["told"] else "(*)" if row["p"] <= 0.05 else ""
-            assert cell.mark == (told if seeds == 3 else "")
-            assert cell.below[0] == fraction(row["p_adjusted"])
-            assert cell.below[1:] == ((f"seeds {fraction(row['p_seeds_adjusted'])}",) if seeds == 3 else ())
-    assert pairs["told"].any() == (seeds == 3)
-    assert ("No star: it would be a claim about designs" in grid.caption) == (seeds == 1)
-    assert any("Too few tasks on Retrieval: no difference can reach .05, whatever" in note for note in result.notes)
+            cell = cells[1 + place]
+            assert cell.text == Numbers().signed(row["mean_difference"])
+            assert cell.mark == {"over tasks and seeds": "*", "over tasks only": "\N{DAGGER}"}.get(
+                row["significant"], ""
+            )
+            both = (f"p {fraction(row['p_holm'])}",) if seeds == 3 else ()
+            assert cell.below == (*both, f"tasks {fraction(row['p_wilcoxon_holm'])}")
+    assert ("* = significant over tasks and seeds" in grid.caption) == (seeds == 3)
 
 
 def test_stars_of_the_papers_layout_count_the_levels(words, analyse_words):
     result = analyse_words(words(3), "layout=paper")
     rows = result.material.pairs_on("All").to_dict("records")
     for row, cells in zip(rows, pairs_grid(result).rows, strict=True):
-        p = max(row["p_adjusted"], row["p_seeds_adjusted"])
-        stars = "*" * sum(p <= level for level in (0.05, 0.01, 0.001)) if row["told"] else ""
-        assert cells[-1].mark == (stars or ("†" if row["p"] <= 0.05 else ""))
+        stars = "*" * sum(row["p_holm"] <= level for level in (0.05, 0.01, 0.001))
+        assert cells[-1].mark == (stars or ("\N{DAGGER}" if row["p_wilcoxon_holm"] <= 0.05 else ""))
         assert cells[-1].below == ()
     assert star_levels(0.01) == [0.01, 0.001]
     assert "***" in markdown_grid(pairs_grid(result)).replace("\\", "")
-
-
-def test_three_runs_each_that_share_fewer_seeds_are_compared_unpaired(words, analyse_words, tmp_path):
-    path = tmp_path / "3.csv"
-    words(3)
-    table = pd.read_csv(path)
-    table["seed"] += 5 * (table["model"] == "c")
-    table.to_csv(path, index=False)
-    result = analyse_words(f"scores={path}")
-    pairs = result.material.pairs_on("All")
-    assert pairs["seeds_paired"].tolist() == [True, False, False]
-    assert any("Fewer than 3 seeds are common to the two designs of c - a, c - b" in note for note in result.notes)
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
