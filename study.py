@@ -7,8 +7,7 @@ from cli.errors import guard
 
 def main() -> None:
     """Compose the commands of a study, refuse what is misspelt, and run them side by side."""
-    from cli.compose import composed, plain
-    from cli.help import help_screen
+    from cli.compose import composed, help_screen, plain
     from evaluation.command import check_words
     from studies.jobs import run, split_words, study_jobs
 

@@ -3,10 +3,8 @@
 from pathlib import Path
 
 from analysis.settings import Settings, settings_from
-from cli.compose import composed, plain
+from cli.compose import composed, help_screen, plain, quoted, readable
 from cli.errors import UserError
-from cli.help import help_screen
-from cli.words import quoted, readable
 
 OF_A_GROUP = "benchmark="  # Hydra would look for the option in conf/benchmark, which is evaluation's
 

@@ -21,8 +21,7 @@ import torch
 from analysis.grids.formats import count, fraction, signed
 from analysis.scores.mteb_results import read_task
 from analysis.statistics.wilcoxon import signed_rank
-from cli.errors import UserError, guard
-from cli.quiet import quieten
+from cli.errors import UserError, guard, quieten
 from corpora.docstrings import read_docstrings
 from encoders.loading import load_run
 

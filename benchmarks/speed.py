@@ -22,8 +22,7 @@ import torch
 
 from benchmarks.contestants import Config, DenseStep, OurStep, PeerStep, Step, texts_of
 from cli.compose import composed, plain
-from cli.errors import UserError, guard
-from cli.quiet import quieten
+from cli.errors import UserError, guard, quieten
 from corpora.triples import Triple, read_triples
 from encoders.precision import best_device, resolve_precision
 from training.cost import training_flops

@@ -1,22 +1,27 @@
-"""conf/ composed by Hydra; a misspelt key or group becomes one line with the nearest valid names."""
+"""Words of a command line, and conf/ composed of them by Hydra; a misspelt key becomes one line with the nearest."""
 
 import re
+import sys
 from collections.abc import Sequence
 from copy import deepcopy
 from functools import cache, lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Glob, Override
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from cli.errors import UserError, nearest
+from cli.errors import UserError, nearest, quieten
 
 HOME = Path(__file__).resolve().parent.parent  # the folder of conf/, assets/ and train.py
 CONF = HOME / "conf"
+SWEEP = ("-m", "--multirun")
 NEEDED = ("model", "attn", "pooler", "template", "data", "objective")  # groups that cannot be null
 KINDS = {bool: "true or false", int: "a number", float: "a number", str: "a text: with digits alone, \"'5'\""}
 KINDS |= {DictConfig: "left out: it has keys of its own"}
@@ -133,3 +138,89 @@ def _keys(name: str, overrides: Sequence[str]) -> set[str]:
 
 def _chosen(overrides: Sequence[str]) -> tuple[str, ...]:
     return tuple(word for word in overrides if word.partition("=")[0] in groups())
+
+
+def flags_and_words(program: str, arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return Hydra's flags, and the `readable` overrides. Raises `UserError` for a lone word without a value."""
+    words = [word for word in arguments if "=" in word and not word.startswith("-")]
+    flags = [word for word in arguments if word not in words]
+    stray = [word for word in flags if not word.startswith("-")]
+    if stray and set(flags) <= {*stray, *SWEEP}:
+        raise UserError(f"The argument '{stray[0]}' is no key=value. See python {program} --help.")
+    return flags, readable(words)
+
+
+def readable(words: Sequence[str]) -> list[str]:
+    """Return the words, values outside Hydra's grammar in quotes; only `data` and `model` take new keys by a plus."""
+    return [_readable(word if word.startswith(("+data", "+model.")) else word.lstrip("+")) for word in words]
+
+
+def _readable(word: str) -> str:
+    key, _, value = word.partition("=")
+    if parsed(word):
+        return word
+    if not key or value[:1] in ("[", "{", "'", '"') or not parsed(f"{key}={quoted(value)}"):
+        raise UserError(f"{word} cannot be read. Write key=value, names with spaces in quotes of their own.")
+    return f"{key}={quoted(value)}"
+
+
+def quoted(value: str) -> str:
+    """Return `value` in quotes, where Hydra's grammar reads all but a quote and the backslashes before one as it is."""
+    escaped = re.sub(r"(\\*)('|$)", lambda match: match[1] * 2 + ("\\'" if match[2] else ""), value)
+    return f"'{escaped}'"
+
+
+def parsed(word: str) -> Override | None:
+    """Return what Hydra reads in a word; None where it is outside its grammar."""
+    try:
+        return OverridesParser.create().parse_override(word)
+    except HydraException:
+        return None
+
+
+def check_sweep(program: str, words: Sequence[str], several: bool) -> list[str]:
+    """Compose with each value, before the first run; return the keys that have several, as -m allows."""
+    values = [_values(word) if several else [word] for word in words]
+    for n in range(max(map(len, values), default=1)):
+        composed(program, [of[min(n, len(of) - 1)] for of in values])
+    return [of[0].lstrip("+").partition("=")[0] for of in values if len(of) > 1]
+
+
+def _values(word: str) -> list[str]:
+    """The words that a sweep makes of one: `attn=causal,bi` -> `attn=causal`, `attn=bi`."""
+    override, key = parsed(word), word.partition("=")[0]
+    if override is None or not override.is_sweep_override():
+        return [word]
+    value = override.value()
+    names = value.filter([*options(key)]) if isinstance(value, Glob) else override.sweep_string_iterator()
+    return [f"{key}={name}" for name in names]
+
+
+def late(words: Sequence[str]) -> list[str]:
+    """Return the words of a sweep, `pooler.<key>=<value>` as `choice(<value>)`, which waits for the job.
+
+    Hydra first composes without the words that are swept, and the default pooler may lack the key.
+    """
+    plain = [word.startswith("pooler.") and len(_values(word)) == 1 for word in words]
+    return [f"{word.replace('=', '=choice(', 1)})" if one else word for one, word in zip(plain, words, strict=True)]
+
+
+def help_screen(name: str) -> str:
+    """Return conf/<name>.yaml and the file that it shares with other programs, then the options of their groups."""
+    text = (CONF / f"{name}.yaml").read_text(encoding="utf-8")
+    if "\n  - encoder" in text:
+        text += (CONF / "encoder.yaml").read_text(encoding="utf-8")
+    of_group = [group for group in re.findall(r"^  - (\w+): ", text, re.M) if group in groups()]
+    lines = [f"# {group}= {', '.join(options(group))}" for group in of_group]
+    return "\n".join([f"# keys of {name}: key=value replaces a default, group=option chooses a file", text, *lines])
+
+
+def run_command(name: str, module: str) -> None:
+    """Run `module.run` with conf/<name>.yaml and the words of the command line. Raises `UserError`."""
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(help_screen(name))
+        return
+    config = plain(composed(name, readable(sys.argv[1:])))  # before the imports, which take seconds
+    command = import_module(module)
+    quieten()
+    command.run(config)

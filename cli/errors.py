@@ -1,10 +1,12 @@
-"""Errors that a user can correct: one line that names the fault, its place and its remedy; exit code 2."""
+"""What a user sees of faults: one line that names the fault, its place and its remedy, exit code 2; no notices."""
 
 import errno
 import json
+import logging
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -79,3 +81,13 @@ def guard(main: Callable[[], None]) -> None:
     except BrokenPipeError:  # of `... --help | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the interpreter complains while it closes
         raise SystemExit(141) from None
+
+
+def quieten() -> None:
+    """Silence notices, warnings and inner progress bars of the libraries for the rest of the process."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    logging.disable(logging.WARNING)
+    warnings.simplefilter("ignore")
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()

@@ -40,7 +40,7 @@ def convert(file: Path, to: Path) -> None:
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-    from cli.quiet import quieten
+    from cli.errors import quieten
     from records.files import replacing
 
     quieten()

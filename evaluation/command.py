@@ -6,9 +6,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from cli.errors import UserError
+from cli.errors import UserError, quieten
 from cli.limits import Limit, check_dims, check_limits, real
-from cli.quiet import quieten
 from encoders.limits import ENCODER, ENCODER_WORDS
 from evaluation.candidates import Candidate, Config, candidates, configured
 from evaluation.instructions import MODES, read_instructions

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from cli.compose import options
+from cli.compose import options, quoted, readable
 from cli.errors import UserError
-from cli.words import quoted, readable
 
 # Keys that the manifest of a run fixes: evaluate.py run=... leaves them without effect.
 FIXED_BY_A_RUN = (

@@ -4,9 +4,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-from cli.compose import composed, plain
+from cli.compose import composed, help_screen, plain
 from cli.errors import guard
-from cli.help import help_screen
 from evaluation.words import evaluate_words
 
 
@@ -18,7 +17,7 @@ def main(arguments: Sequence[str] = ()) -> None:
         return
     os.environ.setdefault("TQDM_DISABLE", "1")
     cfg = plain(composed("representation", evaluate_words(arguments)))
-    from cli.quiet import quieten
+    from cli.errors import quieten
     from representation.command import run
 
     quieten()

@@ -7,10 +7,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from cli.compose import composed, options, own_keys, plain
+from cli.compose import composed, options, own_keys, plain, quoted, readable
 from cli.errors import UserError, nearest
 from cli.limits import Limit, check_limits
-from cli.words import quoted, readable
 from records.run_folder import run_folder
 from studies.workers import Job, cores, run_jobs
 

@@ -13,10 +13,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig
 
-from cli.compose import CONF, HOME, composed, plain
+from cli.compose import CONF, HOME, SWEEP, check_sweep, composed, flags_and_words, help_screen, late, plain
 from cli.errors import UserError, explained
-from cli.help import help_screen
-from cli.words import SWEEP, check_sweep, flags_and_words, late
 
 Run = Callable[[dict[str, Any], Sequence[str]], None]
 FAILED = "POOLING_ABLATION_FAILED"  # environment: the file to which the jobs of a sweep add their failures

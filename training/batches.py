@@ -1,20 +1,20 @@
-"""Draw the examples of a step as a function of (seed, epoch) and nothing else, so all cells see the same batches."""
+"""Draw the examples of a step, of one data set or a mix, as a function of (seed, epoch): all cells see the same."""
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from cli.errors import UserError
+from corpora.mix import by_source, shares, sources
 from corpora.triples import Triple
 from encoders.templates import Template
-from encoders.tokens import TextTokenizer, Tokens
-from poolers.shared.base import BOS, TEXT
 from records.fingerprint import stream_seed
+
+Config = dict[str, Any]
 
 
 class BatchOrder:
@@ -75,53 +75,72 @@ def roll(previous: str, step: int, batch: Sequence[int]) -> str:
     return hashlib.sha256(f"{previous}|{step}:{','.join(map(str, batch))}".encode()).hexdigest()
 
 
-TOKENIZED = 1000  # texts at a time
+class MixOrder:
+    """The batches of a mix. of: source -> its order, whose batches are the turns of the source; members: source -> the
+    numbers of its examples; turns: how many make a batch (1: each batch is of one source).
 
-
-class PackedBatches:
-    """Batches of [batch, length] token ids; each document ends with EOS, and documents follow one another.
-
-    Their order is a permutation drawn from (seed, epoch); the step's number alone decides which batch it sees.
+    The next turn is that of the source that is furthest behind its share. Turns depend on the shares alone, and what a
+    source gives in its turns on the seed and its name: all designs see the same, and runs of other shares see
+    more or less of the same streams.
     """
 
-    def __init__(self, documents: Sequence[Sequence[int]], eos: int, length: int, batch: int, seed: int) -> None:
-        self.documents = [np.asarray([*d, eos], dtype=np.int32) for d in documents]
-        self.length, self.size, self.seed = length, batch, seed
-        self.tokens_an_epoch = sum(map(len, self.documents))
-        self.steps_an_epoch = self.tokens_an_epoch // (batch * length)
-        if not self.steps_an_epoch:
-            raise UserError(f"The text has {self.tokens_an_epoch:,} tokens; a step takes {batch * length:,}.")
+    def __init__(
+        self, share: Mapping[str, float], of: Mapping[str, BatchOrder], members: Mapping[str, Sequence[int]], turns: int
+    ) -> None:
+        self.share, self.of, self.members, self.turns = share, of, members, turns
+        self._sequence: list[tuple[str, int]] = []  # the source of each turn, and how many turns it had before
+        self._taken = dict.fromkeys(of, 0)
 
-    @lru_cache(maxsize=1)  # noqa: B019  (one object a run)
-    def epoch(self, number: int) -> Tensor:
-        """Return the batches of one epoch, [steps, batch, length]; the incomplete last one is left out."""
-        order = np.random.default_rng([self.seed, number]).permutation(len(self.documents))
-        tokens = np.concatenate([self.documents[i] for i in order])
-        whole = self.steps_an_epoch * self.size * self.length
-        return torch.from_numpy(tokens[:whole].astype(np.int64)).view(-1, self.size, self.length)
+    @property
+    def steps_per_epoch(self) -> int:
+        """Steps in which the source that is used up first is seen once."""
+        return max(
+            1, min(int(order.steps_per_epoch / self.share[name] / self.turns) for name, order in self.of.items())
+        )
 
-    def batch(self, step: int) -> Tensor:
-        """Return the [batch, length] ids of step `step`, counted from zero over all epochs."""
-        number, place = divmod(step, self.steps_an_epoch)
-        return self.epoch(number)[place]
+    def batch(self, step: int) -> list[int]:
+        """Return the example numbers of step `step`, counted from zero."""
+        while len(self._sequence) < (step + 1) * self.turns:
+            n = len(self._sequence) + 1
+            name = max(self.of, key=lambda source: self.share[source] * n - self._taken[source])  # of equals the first
+            self._sequence.append((name, self._taken[name]))
+            self._taken[name] += 1
+        turns = self._sequence[step * self.turns : (step + 1) * self.turns]
+        return [self.members[name][i] for name, turn in turns for i in self.of[name].batch(turn)]
 
 
-def blocks(texts: Sequence[str], tokenizer: TextTokenizer) -> list[Tokens]:
-    """Return `texts` end to end, each begun by BOS where the tokenizer puts one, cut into blocks of `max_length`.
+def order_of(config: Config, examples: Sequence[Triple]) -> BatchOrder | MixOrder:
+    """Return the order of the batches of a run. Raises `UserError` for batches larger than the data or a source."""
+    data, size, seed = config["data"], config["trainer"]["global_batch_size"], config["seed"]
+    if "mix" not in data:
+        return BatchOrder([example.source for example in examples], size, seed, data["one_source"])
+    share = {name: part for name, part in shares(data).items() if part}
+    members, configs, at_a_time = by_source(examples), sources(data), size if data["one_source"] else 1
+    of = {}
+    for name in share:
+        inner = [examples[i].source for i in members[name]]
+        of[name] = BatchOrder(inner, at_a_time, seed, configs[name]["one_source"], stream=f"data.sources.{name}")
+    return MixOrder(share, of, members, size // at_a_time)
 
-    As the published code of LLM2Vec lays out its raw text: a block is one sequence to the decoder, so that texts see
-    one another in it; what does not fill the last block is left out.
-    """
-    start = [] if tokenizer.bos is None else [tokenizer.bos]
-    pieces: list[np.ndarray] = []
-    for k in range(0, len(texts), TOKENIZED):
-        pieces += [np.array([*start, *row], dtype=np.int32) for row in tokenizer.plain_ids(texts[k : k + TOKENIZED])]
-    ids = np.concatenate([np.empty(0, dtype=np.int32), *pieces])
-    roles = np.full(len(ids), TEXT, dtype=np.int8)
-    if start and pieces:
-        roles[np.cumsum([0, *map(len, pieces[:-1])])] = BOS
-    length = tokenizer.max_length
-    whole = range(0, len(ids) - length + 1, length)
-    if not whole:
-        raise UserError(f"objective.packed=true needs {length} tokens for a block, and the texts have {len(ids):,}.")
-    return [Tokens(ids[i : i + length].tolist(), roles[i : i + length].tolist()) for i in whole]
+
+def split(examples: list[Triple], data: Config) -> tuple[list[Triple], list[Triple]]:
+    """Return (training, held out): every k-th example is kept out, so that all sources are among them; of a mix as many
+    of each source as that says, and sources of share 0 are not trained on. Raises `UserError` for too many of them."""
+    every, wanted, unused = list(range(len(examples))), {}, set()
+    if "mix" not in data:
+        wanted = {"data": (data["validation"], every)}
+    else:
+        configs, members, share = sources(data), by_source(examples), shares(data)
+        wanted = {f"data.sources.{name}": (configs[name]["validation"], members[name]) for name in configs}
+        unused = {i for name in configs for i in members[name] if not share[name]}
+    held_out: set[int] = set()
+    for key, (count, numbers) in wanted.items():
+        if not 0 < count < len(numbers) / 2 and not (count == 0 and "mix" in data):
+            raise UserError(
+                f"{key}.validation={count} does not fit {len(numbers)} triples: fewer than half can be kept out of "
+                f"training. Give at most {(len(numbers) - 1) // 2}, or more data."
+            )
+        stride = len(numbers) // max(1, count)
+        held_out |= {numbers[k] for k in range(0, stride * count, stride)}
+    left_out = held_out | unused
+    return [examples[i] for i in every if i not in left_out], [examples[i] for i in sorted(held_out)]

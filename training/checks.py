@@ -6,7 +6,7 @@ from typing import Any
 
 from lightning_fabric.plugins.environments import SLURMEnvironment, TorchElasticEnvironment
 
-from cli.compose import options
+from cli.compose import flat, options
 from cli.errors import UserError
 from cli.limits import (
     DATA,
@@ -27,14 +27,16 @@ from encoders.mixse import LEARNED, ROUTERS
 from encoders.templates import TEXT_FIELD, template_of
 from poolers.shared.registry import check_pooler, pooler_class, reads_padding, refuse_blind
 from records.lineage import OTHER_RUNS, other_runs
+from records.manifest import BASE
 from records.run_folder import RunFolder
 from training.batches import query_side
-from training.frozen_states import check_frozen
-from training.lora_start import COMBINE, check_start
-from training.manifest_facts import check_same
 from training.objectives.objective import Pretraining, objective_class
+from training.set_up import COMBINE, check_start
 
 Config = dict[str, Any]
+SAME = {"data.sha256": "training data", **BASE}
+ABSENT = "absent"
+MAY_CHANGE = ("code", "versions", "machine", "threads", "kernel", "elementwise", "device", "precision", "dtypes")
 LIMITS = {
     **ENCODER,
     "adapter.top_k": Limit(1, "all experts"),
@@ -142,6 +144,22 @@ def _check_trainer(config: Config, zero_steps: bool) -> None:
         raise UserError("logging.wandb needs the package wandb. Install it: pip install wandb.")
 
 
+def check_frozen(config: Config) -> None:
+    """Refuse a frozen run without a head to train, one of several processes, and a head that reads more than states."""
+    pooler, trainer = config["pooler"], config["trainer"]  # check_pooler has found it
+    kind, fault = pooler_class(pooler["name"]), ""
+    if not kind.needs_training or pooler.get("trainable") is False:
+        fault = f"pooler={pooler['name']} leaves nothing to train"
+    elif kind.consumes == "routers":
+        fault = f"keeps hidden states alone, and pooler={pooler['name']} reads routers"
+    elif reads_padding(pooler):
+        fault = f"keeps no states of padding, which pooler={pooler['name']} reads"
+    elif trainer["devices"] * trainer["num_nodes"] > 1:
+        fault = "trains in one process: the head alone is quick"
+    if fault:
+        raise UserError(f"backbone.frozen=true: {fault}. Leave one of them out.")
+
+
 def check_instructed(config: Config, triples: Sequence[Triple]) -> None:
     """Refuse pooler.query=instruction where no query has words around its text. Raises `UserError`."""
     instruction, template = config["data"].get("instruction"), template_of(config)
@@ -165,3 +183,34 @@ def refuse_changed(config: Config, folder: RunFolder, read: Callable[[Config, st
         facts = manifest.get(OTHER_RUNS[key], [])
         if [run.adapter_sha256 for run in runs] != [fact["adapter_sha256"] for fact in facts]:
             raise UserError(f"The runs of {key}= changed since {finished}. {remedy}")
+
+
+def continued(manifest: Config, interrupted: Config) -> Config:
+    """The opening manifest of a run that goes on after an interruption.
+
+    Raises `UserError` where data or base are other ones. Code, versions, machine and threads that have changed are
+    written down as "before -> now", so that the control rule sees a run of two halves for what it is.
+    """
+    check_same(manifest, interrupted, "this run was interrupted", "Put it back, or delete the run folder.")
+    for key, fact in OTHER_RUNS.items():
+        if manifest.get(fact) != interrupted.get(fact):
+            raise UserError(f"The runs of {key}= changed since this run was interrupted. Delete the run folder.")
+    return {**manifest, **{key: _both(interrupted.get(key), manifest[key]) for key in MAY_CHANGE}}
+
+
+def check_same(now: Config, before: Config, when: str, remedy: str) -> None:
+    """Refuse data or a base other than those that the manifest `before` states.
+
+    now: the facts of `SAME` as they are, nested as in a manifest. when, remedy: the end of the message's sentences.
+    """
+    current, stated = flat(now), flat(before)
+    for key, what in SAME.items():
+        if current.get(key) != stated.get(key):
+            raise UserError(f"The {what} changed since {when} ({key}). {remedy}")
+
+
+def _both(before: Any, now: Any) -> Any:
+    if isinstance(before, dict) and isinstance(now, dict):
+        keys = [*now, *(key for key in before if key not in now)]
+        return {key: _both(before.get(key, ABSENT), now.get(key, ABSENT)) for key in keys}
+    return now if before == now else f"{before} -> {now}"

@@ -1,17 +1,23 @@
-"""One true batch of any size: chunked forward passes, one loss over all texts, gradients equal to the full batch's."""
+"""One true batch of any size: chunked passes, one loss over all texts, the full batch's gradient, which is finite."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.nn.utils import get_total_norm
 
+from cli.errors import UserError
 from encoders.attention.switch import is_unpadded
 from encoders.encoder import Encoder
 from encoders.text_encoder import by_token_budget
 from encoders.tokens import TextTokenizer, Tokens
 from records.fingerprint import stream_seed
+
+NEXT = "Checkpoints are from before it: once the cause is mended, the same command goes on from the last one."
+TRY = "Lower objective.lr, or give precision=fp32."
 
 
 @dataclass(frozen=True)
@@ -147,3 +153,21 @@ def largest_of_all(number: float, device: torch.device) -> float:
     shared = torch.tensor(float(number), device=device)
     dist.all_reduce(shared, op=dist.ReduceOp.MAX)
     return shared.item()
+
+
+def gradient_norm(parameters: Iterable[Tensor]) -> Tensor:
+    """Euclidean norm of all gradients together, as `clip_grad_norm_` computes it. NaN or infinity: one of them is."""
+    return get_total_norm([p.grad for p in parameters if p.grad is not None])
+
+
+def refuse_step(figures: Mapping[str, Tensor], step: int, where: str = "") -> None:
+    """Raise `UserError` in every process where a figure of this step is not finite in any.
+
+    figures: {"loss": ..., "gradient norm": ...}, scalars; where: what was trained on, for the message.
+    """
+    numbers = {name: float(value.detach()) for name, value in figures.items()}
+    finite = all(map(isfinite, numbers.values()))
+    if largest_of_all(not finite, next(iter(figures.values())).device):
+        what = ", ".join(f"{name} {value:.4g}" for name, value in numbers.items())
+        whose = "another process" if finite else "this process"
+        raise UserError(f"Step {step} is not finite in {whose} ({what}{where}). {TRY} {NEXT}")

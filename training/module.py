@@ -13,9 +13,8 @@ from torch.nn.utils import clip_grads_with_norm_
 from cli.errors import UserError
 from encoders.mixse import mixture_of
 from encoders.tokens import Tokens
-from training.batches import BatchOrder, roll
-from training.finite import gradient_norm, refuse_step
-from training.mix_order import MixOrder
+from training.batches import BatchOrder, MixOrder, roll
+from training.large_batch import gradient_norm, refuse_step
 from training.objectives.objective import Objective
 
 T = TypeVar("T")

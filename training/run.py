@@ -1,24 +1,28 @@
-"""A run from its configuration to its folder: the steps in order, the same for every objective."""
+"""A run from its configuration to its folder and its manifest: the steps in order, the same for every objective."""
 
 from contextlib import nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import torch
 from pytorch_lightning.utilities import rank_zero_only
 
-from cli.quiet import quieten
+from cli.errors import quieten
+from corpora.mix import facts
 from corpora.overlap import keep_texts
-from corpora.triples import Triple
+from corpora.triples import Triple, described
+from encoders.identity import base_fingerprints, instruction_sets
+from encoders.jit_layer import elementwise
+from encoders.precision import Precision
 from records.files import alone_in
 from records.fingerprint import of_file
+from records.manifest import code, environment, peak_memory_bytes, stream_seeds
 from records.run_folder import RunFolder
-from training.checks import check_instructed, check_sizes, refuse_changed
-from training.cost import check
-from training.frozen_states import fill_states
+from training.batches import order_of
+from training.checks import check_instructed, check_sizes, continued, refuse_changed
+from training.cost import check, parameters, training_flops
 from training.loop import LAST, fit
-from training.manifest_facts import announcement, continued, opening_manifest, step_facts
-from training.mix_order import order_of
 from training.module import StepModule
 from training.objectives.objective import Objective, Pretraining, objective_class
 from training.set_up import SetUp, fit_statistics, sample, save_trained, set_up
@@ -124,6 +128,96 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
     print(f"{folder.path}: {loss}; held-out {scores}")
 
 
+def fill_states(module: StepModule) -> Config:
+    """Compute the states that the cache lacks of the rows of all steps; return facts for the manifest.
+
+    Killed at any time, the same command goes on from the last whole shard.
+    """
+    from encoders.frozen import CachedEncoder, compute_states, text_key
+
+    encoder, work = module.encoder, module.objective.work
+    assert isinstance(encoder, CachedEncoder)
+    steps = (module.prepared(step)[2] for step in range(module.cfg["trainer"]["max_steps"]))
+    rows = {text_key(r.ids, r.roles): r for r in chain(module.objective.held_out_rows(), chain.from_iterable(steps))}
+    cache = encoder.cache
+    missing = cache.missing(list(rows.values()))
+    print(f"States of {len(rows):,} texts in {cache.folder}: {len(missing):,} to compute.", flush=True)
+    compute_states(encoder, work.tokenizer, missing, work.plan.token_budget)
+    return {"identity": cache.identity, "texts": len(rows), "computed_texts": len(missing)}
+
+
 def _clear(folder: RunFolder) -> None:
     """Remove what only an unfinished run needs."""
     (folder.path / LAST).unlink(missing_ok=True)
+
+
+def opening_manifest(config: Config, module: StepModule, triples: list[Triple], precision: Precision) -> Config:
+    """Return the facts that are known before the first step."""
+    data = described(triples)
+    data[module.objective.unit] = data.pop("triples")
+    data["trained_on"] = len(module.objective.examples)
+    if "mix" in config["data"]:
+        data["of_source"] = facts(config["data"], triples, list(module.objective.examples))
+    encoder, device = module.encoder, next(module.encoder.parameters()).device
+    return {
+        "study": config["study"],
+        "pooler": config["pooler"]["name"],
+        "attn": config["attn"]["name"],
+        "seed": config["seed"],
+        "status": "running",
+        "config": config,
+        "data": data,
+        **base_fingerprints(config["model"]),
+        **({"lineage": encoder.lineage} if encoder.lineage else {}),
+        **encoder.start,
+        "precision": precision.name,
+        "dtypes": {
+            "weights": str(precision.weights).removeprefix("torch."),
+            "compute": str(precision.compute).removeprefix("torch."),
+            "head": "float32",
+        },
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
+        "kernel": encoder.backbone.config._attn_implementation,
+        "elementwise": elementwise(encoder.backbone),
+        "parameters": parameters(encoder),
+        "seeds": stream_seeds(config["seed"]),
+        "threads": torch.get_num_threads(),
+        **environment(instruction_sets=instruction_sets(encoder.backbone)),
+        "code": code(),
+    }
+
+
+def announcement(folder: RunFolder, module: StepModule, manifest: Config) -> str:
+    """Return what is about to be trained, for the screen."""
+    trainer, objective, sizes = module.cfg["trainer"], module.objective, manifest["parameters"]
+    return (
+        f"{folder.path}: {trainer['max_steps']} steps of {trainer['global_batch_size']} {objective.unit} from "
+        f"{len(objective.examples):,}; {sizes['adapter']:,} adapter and {sizes['head']:,} head parameters train."
+    )
+
+
+def step_facts(module: StepModule) -> Config:
+    """Return the facts of the steps. Tokens, FLOPs and seconds are those of all attempts together."""
+    return {
+        "batch_order_sha256": module.batch_order_sha256,
+        "steps": module.cfg["trainer"]["max_steps"],
+        "tokens": module.tokens,
+        "flops": _counted(module),
+        "seconds": round(module.seconds, 2),
+        "tokens_per_second": round(module.tokens / module.seconds, 1) if module.seconds else None,
+        "peak_memory_bytes": peak_memory(next(module.encoder.parameters()).device),
+        "loss": sum(module.recent_losses) / len(module.recent_losses) if module.recent_losses else None,
+    }
+
+
+def _counted(module: StepModule) -> int | None:
+    """FLOPs of the steps; null where counting fails: what was trained is worth more than its count."""
+    try:
+        return round(training_flops(module.cfg).of(module.tokens_run, module.tokens_spared)) if module.tokens_run else 0
+    except Exception:  # an operator without a shape-only form, no memory for the probes, ...
+        return None
+
+
+def peak_memory(device: torch.device) -> int:
+    """Most memory that training held: the GPU's tensors, else this process with Python and libraries."""
+    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else peak_memory_bytes()

@@ -12,7 +12,7 @@ from corpora.triples import Triple
 from encoders.text_encoder import TextEncoder, refuse_nonfinite
 from encoders.tokens import Tokens, by_instruction
 from training.batches import query_side
-from training.finite import TRY
+from training.large_batch import TRY
 
 SHOWN = 3  # held-out scores on the screen; all are in the manifest
 

@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> None:
     run, to = Path(words["run"]), Path(words["to"])
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise UserError(f"to={to} is there and not empty. Name another folder, or remove it.")
-    from cli.quiet import quieten
+    from cli.errors import quieten
     from encoders.export.exported import load_exported
     from encoders.export.folder import least_cosine, write_folder
     from records.files import replacing

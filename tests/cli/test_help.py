@@ -6,9 +6,7 @@ import shlex
 import pytest
 import yaml
 
-from cli.compose import CONF, composed
-from cli.help import help_screen
-from cli.words import SWEEP, check_sweep, flags_and_words
+from cli.compose import CONF, SWEEP, check_sweep, composed, flags_and_words, help_screen
 from studies.jobs import split_words
 from tests.started import run_here
 

@@ -1,13 +1,12 @@
 """A misspelt word is one line with the nearest valid names; what a value says reaches the configuration unchanged."""
 
 import pytest
-from evaluation.words import evaluate_words
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cli.compose import composed
+from cli.compose import check_sweep, composed, flags_and_words, late, parsed, quoted, readable
 from cli.errors import UserError
-from cli.words import check_sweep, flags_and_words, late, quoted, readable
+from evaluation.candidates import evaluate_words
 
 
 @pytest.mark.parametrize(
@@ -58,10 +57,12 @@ def test_any_value_may_name_a_file(path):
     assert cfg.data.path == path
 
 
-@settings(max_examples=30, deadline=None, database=None)
+@settings(deadline=None, database=None)
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"]), min_size=1))
 def test_quotes_keep_every_text(text):
-    assert composed("train", ["data=jsonl", f"data.path={quoted(text)}"]).data.path == text
+    word = parsed(f"data.path={quoted(text)}")
+    assert word
+    assert word.value() == text
 
 
 def test_a_list_that_cannot_be_read_is_refused():

@@ -33,7 +33,7 @@ from records.fingerprint import stream_seed
 from records.run_folder import RunFolder
 from tests.cells import reads_routers
 from tests.triples import write_triples
-from training import manifest_facts
+from training import run as running
 from training import run as training_run
 from training.cost import TrainingFlops, training_flops
 from training.module import StepModule
@@ -254,7 +254,7 @@ def recorded(cfg: dict, folder: Path) -> Run:
         return kept
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(manifest_facts, "training_flops", flops_whatever_the_attention)
+        patch.setattr(running, "training_flops", flops_whatever_the_attention)
         patch.setattr(training_run, "fit", watched_fit)
         patch.setattr(StepModule, "_update", watched_update)
         patch.setattr(fused_lora, "draw_kept", watched_draw)

@@ -12,17 +12,17 @@ from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 from tests.training.raw_stages import write_lines
 from tests.triples import write_triples
-from training import manifest_facts
+from training import run as running
 from training.module import StepModule
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _the_same_step_counted_once():
     """Count the FLOPs of each configuration once: the counting takes a third of a short run."""
-    real = manifest_facts.training_flops
+    real = running.training_flops
     once = cache(lambda cfg: real(json.loads(cfg)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(manifest_facts, "training_flops", lambda cfg: once(json.dumps(cfg)))
+        patch.setattr(running, "training_flops", lambda cfg: once(json.dumps(cfg)))
         yield
 
 

@@ -10,10 +10,8 @@ from transformers.models.olmoe.modeling_olmoe import load_balancing_loss_func
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from training.batches import PackedBatches
 from training.checks import check_sizes
-from training.objectives.clm import CLM, learning_rate_factor
-from training.pretrain import EOS, balance_loss, train_bpe
+from training.objectives.clm import CLM, EOS, PackedBatches, balance_loss, learning_rate_factor, train_bpe
 
 DOCUMENTS = [[5, 6, 7], [8], [9, 10, 11, 12], [13, 14]]
 

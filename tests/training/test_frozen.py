@@ -17,10 +17,9 @@ from poolers.shared.registry import build_pooler
 from records.fingerprint import stream_seed
 from records.run_folder import RunFolder
 from training import run
-from training.batches import BatchOrder
+from training.batches import BatchOrder, split
 from training.checks import check_sizes
 from training.cost import training_flops
-from training.mix_order import split
 from training.run import train_run
 
 STEPS, BATCH = 4, 8

@@ -11,8 +11,8 @@ from encoders.loading import load_run
 from records.lineage import ADAPTER
 from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
-from training.lora_start import combined
 from training.run import train_run
+from training.set_up import combined
 
 RANK, INPUTS, OUTPUTS = 3, 11, 7
 ALL = min(INPUTS, OUTPUTS)  # a rank that leaves nothing out

@@ -12,9 +12,8 @@ from corpora.triples import Triple
 from poolers.shared.base import BOS
 from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
-from training.batches import blocks
 from training.checks import check_sizes
-from training.objectives.mntp import MNTP
+from training.objectives.mntp import MNTP, blocks
 from training.run import train_run
 from training.set_up import set_up
 

@@ -7,10 +7,9 @@ from safetensors.torch import load_file
 from cli.errors import UserError
 from records.run_folder import RunFolder
 from tests.started import start
-from training.checks import check_sizes
+from training.checks import MAY_CHANGE, check_sizes, continued
 from training.large_batch import LargeBatch
 from training.loop import LAST
-from training.manifest_facts import MAY_CHANGE, continued
 from training.module import StepModule
 from training.objectives.infonce import InfoNCE
 from training.run import train_run

@@ -11,9 +11,8 @@ from cli.compose import HOME, composed, plain
 from cli.errors import UserError
 from corpora.triples import Triple, read_triples
 from tests.triples import write_triples
-from training.specialise.command import Specialising, run
+from training.specialise.command import Sieve, Specialising, ranks, run
 from training.specialise.generator import Generator, group, prompt_of, seed_examples, shown
-from training.specialise.sieve import Sieve, ranks
 
 FEW = ["pairs=8", "block=8", "attempts=3", "examples=3", "example_words=6", "query_tokens=12", "answer_tokens=12"]
 FEW += ["precision=fp32", "accelerator=cpu", "max_length=48", "pooler=mean", "top=12"]

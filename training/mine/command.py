@@ -16,8 +16,7 @@ from corpora.triples import Triple, described, read_triples
 from encoders.precision import best_device
 from records.fingerprint import stream_seed
 from records.manifest import code
-from training.pairs_file import check_out, write_pairs
-from training.ranker import Ranker, open_ranker
+from training.pairs import Ranker, check_out, open_ranker, write_pairs
 
 Config = dict[str, Any]
 RULES = {"percent": "relative_margin", "margin": "absolute_margin", "threshold": "max_score"}  # ours: the library's

@@ -1,16 +1,19 @@
-"""Objective `clm`: pretrain a decoder from random weights on raw text, with the tokenizer it needs."""
+"""Objective `clm`: pretrain a decoder from random weights on raw text, with its tokenizer and packed batches."""
 
 import hashlib
 import time
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 import pytorch_lightning as pl
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 from torch.nn.utils import clip_grad_norm_
-from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
 from cli.errors import UserError
 from cli.limits import Limit, real
@@ -19,12 +22,16 @@ from corpora.raw_text import of_percent
 from encoders.encoder import experts_of
 from encoders.precision import be_deterministic, best_device
 from records.files import replacing, write_json
-from training.batches import PackedBatches
-from training.finite import refuse_step
+from training.large_batch import refuse_step
 from training.loop import LINES
 from training.objectives.objective import Config, Pretraining
-from training.pretrain import balance_loss, train_bpe
 from training.set_up import check_devices
+
+PAD, EOS, MASK = "<|pad|>", "<|endoftext|>", "<|mask|>"
+# GPT-4's splitting by words, with numbers cut into single digits as in Llama and Qwen2
+WORDS = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
 
 
 class CLM(Pretraining):
@@ -92,6 +99,34 @@ class CLM(Pretraining):
         print(f"{o['export']}: objective=next_token trainer.max_steps=0 measures its bits per byte.")
 
 
+class PackedBatches:
+    """Batches of [batch, length] token ids; each document ends with EOS, and documents follow one another.
+
+    Their order is a permutation drawn from (seed, epoch); the step's number alone decides which batch it sees.
+    """
+
+    def __init__(self, documents: Sequence[Sequence[int]], eos: int, length: int, batch: int, seed: int) -> None:
+        self.documents = [np.asarray([*d, eos], dtype=np.int32) for d in documents]
+        self.length, self.size, self.seed = length, batch, seed
+        self.tokens_an_epoch = sum(map(len, self.documents))
+        self.steps_an_epoch = self.tokens_an_epoch // (batch * length)
+        if not self.steps_an_epoch:
+            raise UserError(f"The text has {self.tokens_an_epoch:,} tokens; a step takes {batch * length:,}.")
+
+    @lru_cache(maxsize=1)  # noqa: B019  (one object a run)
+    def epoch(self, number: int) -> Tensor:
+        """Return the batches of one epoch, [steps, batch, length]; the incomplete last one is left out."""
+        order = np.random.default_rng([self.seed, number]).permutation(len(self.documents))
+        tokens = np.concatenate([self.documents[i] for i in order])
+        whole = self.steps_an_epoch * self.size * self.length
+        return torch.from_numpy(tokens[:whole].astype(np.int64)).view(-1, self.size, self.length)
+
+    def batch(self, step: int) -> Tensor:
+        """Return the [batch, length] ids of step `step`, counted from zero over all epochs."""
+        number, place = divmod(step, self.steps_an_epoch)
+        return self.epoch(number)[place]
+
+
 def _fit(decoder: Any, batches: PackedBatches, config: Config) -> None:
     """Run all steps. AdamW, norms and biases not decayed; the gradient's norm is at most 1; bf16 but for fp32."""
     o, steps, device = config["objective"], config["trainer"]["max_steps"], best_device(config["accelerator"])
@@ -137,3 +172,37 @@ def learning_rate_factor(step: int, steps: int, objective: Config) -> float:
     """Warm-up over `warmup` steps, plateau, then linear decay over the last `decay` share of the steps."""
     warm = min(1.0, (step + 1) / max(1, objective["warmup"]))
     return warm * min(1.0, max(0.0, (steps - step) / max(1.0, objective["decay"] * steps)))
+
+
+def train_bpe(texts: Iterable[str], vocab_size: int, max_length: int) -> PreTrainedTokenizerFast:
+    """Train a byte-level BPE of `vocab_size` tokens, three of them special; any text can be encoded."""
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.normalizer = normalizers.NFC()
+    words = pre_tokenizers.Split(Regex(WORDS), behavior="isolated")
+    in_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([words, in_bytes])
+    tokenizer.decoder = decoders.ByteLevel()
+    special, alphabet = [PAD, EOS, MASK], sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size, special_tokens=special, initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token=PAD, eos_token=EOS, mask_token=MASK, model_max_length=max_length
+    )
+
+
+def balance_loss(logits: Sequence[Tensor], top_k: int) -> Tensor:
+    """Mean over layers of E sum_e f_e p_e: Switch Transformers (arXiv 2101.03961), equations 4 to 6, for top-k.
+
+    f_e: share of the tokens that have expert e among their top k, over k; p_e: mean routing weight. 1 where all
+    experts are used alike, E where one takes everything with k = 1. logits: [tokens, E] of each layer, before top-k.
+    """
+    losses = []
+    for weights in (of_layer.float().softmax(dim=-1) for of_layer in logits):
+        experts = weights.shape[-1]
+        chosen = F.one_hot(weights.topk(top_k, dim=-1).indices, experts).float().sum(dim=1)
+        losses.append(experts * (chosen.mean(dim=0) / top_k * weights.mean(dim=0)).sum())
+    return torch.stack(losses).mean()

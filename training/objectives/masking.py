@@ -1,4 +1,4 @@
-"""Mask tokens as a function of (seed, step) and nothing else, and compute the loss of predicting them."""
+"""Mask tokens as a function of (seed, step) and nothing else; predict them with the base's language-model head."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,18 +9,20 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.nn import functional as F
-from transformers import PreTrainedTokenizerBase
+from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerBase
 
-from cli.errors import UserError
+from cli.errors import UserError, reading
 from corpora.raw_text import refuse_pairs
+from encoders.backbone import model_path
 from encoders.tokens import Batch, Tokens
 from poolers.shared.base import TEXT
 from poolers.shared.registry import pooler_class, pooler_names
 from records.fingerprint import stream_seed
 from training.large_batch import LargeBatch, rank, world_size
-from training.objectives.lm_head import logits_at
 
 Config = dict[str, Any]
+TOKENIZED = 1000  # texts at a time
+SCALED = ("final_logit_softcapping", "logit_scale", "logits_scaling")  # logits that are more than a product
 UNDERSCORE = "_"  # what LLM2Vec takes for decoders that were trained without a mask token
 
 
@@ -184,3 +186,38 @@ def before(batch: Batch, rows: Sequence[Masked]) -> tuple[Tensor, Tensor]:
     places = [(b, starts[b] + i - 1) for b, row in enumerate(rows) for i in row.places]
     pairs = torch.tensor(places, dtype=torch.long, device=batch.roles.device).view(-1, 2)
     return pairs[:, 0], pairs[:, 1]
+
+
+def causal_model(model: dict[str, Any], dtype: torch.dtype) -> Any:
+    """Return the whole model of `model.path` on the CPU. Raises `UserError` where it has no head."""
+    path = model_path(model["path"])
+    settings: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, "output_loading_info": True}
+    trusted = model["trust_remote_code"]
+    with reading(path, "Name a base with a language-model head."):
+        loaded: Any = AutoModelForCausalLM.from_pretrained(path, trust_remote_code=trusted, **settings)
+    if loaded[1]["missing_keys"]:
+        raise UserError(f"{path} has no language-model head, which is needed here. Name a base that has one.")
+    return loaded[0]
+
+
+def lm_head(backbone: PreTrainedModel, model: dict[str, Any]) -> Tensor:
+    """Return the frozen weight [V, D] of the head, in the format and on the device of `backbone`.
+
+    Raises `UserError` where the base has none, and for a family whose logits are more than a product with it.
+    """
+    config = backbone.config.get_text_config()
+    scaled = [key for key in SCALED if getattr(config, key, None) not in (None, 1.0)]
+    if scaled:
+        raise UserError(f"The logits of {config.model_type} are changed by {scaled[0]}, which is not known here.")
+    head = causal_model(model, backbone.dtype).get_output_embeddings()
+    if head.bias is not None:
+        raise UserError(f"The logits of {model['path']} have a bias, which is not known here.")
+    weight: Tensor = head.weight.detach()
+    return weight.to(backbone.device)
+
+
+def logits_at(states: Tensor, head: Tensor) -> Tensor:
+    """[M, V] float32 logits of states [M, D]; the product is in the format of autocast, or of the head."""
+    kind = states.device.type
+    dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else head.dtype
+    return torch.nn.functional.linear(states.to(dtype), head.to(dtype)).float()

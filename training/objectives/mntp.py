@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from typing import ClassVar
 
+import numpy as np
 from torch import Tensor
 
 from cli.errors import UserError
 from cli.limits import real
 from corpora.raw_text import read_texts
 from corpora.triples import Triple
-from encoders.tokens import Tokens
+from encoders.tokens import TextTokenizer, Tokens
+from poolers.shared.base import BOS, TEXT
 from records.fingerprint import of_value
-from training.batches import blocks
-from training.objectives.lm_head import lm_head
-from training.objectives.masking import Masked, MaskedLoss, masking, refuse_untrained
+from training.objectives.masking import TOKENIZED, Masked, MaskedLoss, lm_head, masking, refuse_untrained
 from training.objectives.objective import Config, Objective, Scores
 from training.set_up import SetUp
 
@@ -80,3 +80,24 @@ class MNTP(Objective):
         masked, flops = self.counts["masked"], steps["flops"]
         flops = None if flops is None else flops + 4 * masked * self.loss.head.numel()
         return {"masked_tokens": masked, "flops": flops}
+
+
+def blocks(texts: Sequence[str], tokenizer: TextTokenizer) -> list[Tokens]:
+    """Return `texts` end to end, each begun by BOS where the tokenizer puts one, cut into blocks of `max_length`.
+
+    As the published code of LLM2Vec lays out its raw text: a block is one sequence to the decoder, so that texts see
+    one another in it; what does not fill the last block is left out.
+    """
+    start = [] if tokenizer.bos is None else [tokenizer.bos]
+    pieces: list[np.ndarray] = []
+    for k in range(0, len(texts), TOKENIZED):
+        pieces += [np.array([*start, *row], dtype=np.int32) for row in tokenizer.plain_ids(texts[k : k + TOKENIZED])]
+    ids = np.concatenate([np.empty(0, dtype=np.int32), *pieces])
+    roles = np.full(len(ids), TEXT, dtype=np.int8)
+    if start and pieces:
+        roles[np.cumsum([0, *map(len, pieces[:-1])])] = BOS
+    length = tokenizer.max_length
+    whole = range(0, len(ids) - length + 1, length)
+    if not whole:
+        raise UserError(f"objective.packed=true needs {length} tokens for a block, and the texts have {len(ids):,}.")
+    return [Tokens(ids[i : i + length].tolist(), roles[i : i + length].tolist()) for i in whole]

@@ -23,11 +23,8 @@ from encoders.tokens import TextTokenizer, Tokens
 from poolers.shared.base import BOS, EOS, TEXT
 from records.files import write_text
 from records.manifest import HELD_OUT
-from training.batches import TOKENIZED
-from training.objectives.lm_head import lm_head
-from training.objectives.masking import Masked, MaskedLoss, refuse_untrained
+from training.objectives.masking import TOKENIZED, Masked, MaskedLoss, lm_head, refuse_untrained
 from training.objectives.objective import Config, Objective, Scores
-from training.pretrain import per_byte, windows
 from training.set_up import SetUp
 
 ALL, MEAN = "bits per byte", "mean of domains"
@@ -161,3 +158,13 @@ def document_windows(texts: Sequence[str], tokenizer: TextTokenizer) -> Iterator
         for ids in tokenizer.plain_ids(texts[k : k + TOKENIZED]):
             cut = windows(ids, tokenizer.eos, tokenizer.max_length - len(start))
             yield [np.array([*start, *window], dtype=np.int32) for window in cut]
+
+
+def windows(ids: Sequence[int], eos: int, length: int) -> list[list[int]]:
+    """Return a document's tokens and its EOS, cut into windows of `length` that do not see one another."""
+    return [[*ids, eos][i : i + length] for i in range(0, len(ids) + 1, length)]
+
+
+def per_byte(nats: float, unpredicted: int, vocabulary: int, texts: Sequence[str]) -> float:
+    """Return bits per byte of UTF-8 of texts whose predicted tokens cost `nats`; the others cost log2 V each."""
+    return (nats + unpredicted * math.log(vocabulary)) / math.log(2) / sum(len(t.encode()) for t in texts)

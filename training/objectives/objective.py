@@ -14,8 +14,8 @@ from cli.errors import UserError, nearest
 from cli.limits import Limit
 from corpora.triples import Triple
 from encoders.tokens import Tokens
+from training.batches import split
 from training.large_batch import LargeBatch
-from training.mix_order import split
 from training.set_up import SetUp
 
 Config = dict[str, Any]

@@ -1,4 +1,4 @@
-"""From a configuration to written pairs, their file and its facts."""
+"""From a configuration to written pairs: which are kept, their file and its facts."""
 
 import sys
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from cli.errors import UserError
 from cli.limits import (
@@ -18,15 +19,14 @@ from cli.limits import (
     check_limits,
     real,
 )
+from corpora.near_copies import NearCopies
 from corpora.triples import Triple, described, read_triples
-from corpora.words import first_words
+from corpora.words import first_words, word_count
 from encoders.limits import ENCODER, ENCODER_WORDS
 from records.fingerprint import stream_seed
 from records.manifest import code, read_manifest
-from training.pairs_file import check_out, write_pairs
-from training.ranker import Ranker, of_start, open_ranker
+from training.pairs import Ranker, check_out, of_start, open_ranker, write_pairs
 from training.specialise.generator import Generator, prompt_of, seed_examples, shown
-from training.specialise.sieve import Sieve, ranks
 
 Config = dict[str, Any]
 COUNTS = ("pairs", "seeds", "examples", "example_words", "query_tokens", "answer_tokens", "top", "block")
@@ -187,3 +187,41 @@ def written(record: Config) -> Config:
     """Return a record as the file has it: the pair first."""
     pair = {key: record[key] for key in ("query", "positive")}
     return {**pair, **{key: value for key, value in record.items() if key not in (*pair, "dropped")}}
+
+
+class Sieve:
+    """Judges pairs in their order: what one copies must have come before it."""
+
+    def __init__(self, seeds: Sequence[Triple], cfg: dict[str, Any]) -> None:
+        self.least, self.threshold = (cfg["query_words"], cfg["answer_words"]), cfg["copies"]
+        self.known = NearCopies(self.threshold)
+        for text in (text for t in seeds for text in (t.query, t.positive)):
+            self.known.keep(text)
+
+    def whole(self, text: str | None, of_answer: bool) -> bool:
+        """Whether a text has ended (None: it did not) and is long enough."""
+        return text is not None and word_count(text) >= self.least[of_answer]
+
+    def passes(self, query: str, answer: str) -> bool:
+        """Whether a pair copies no seed, no earlier pair, and its answer not its query; then none may copy it."""
+        own = NearCopies(self.threshold)
+        own.keep(query)
+        if answer in own or query in self.known or answer in self.known:
+            return False
+        self.known.keep(query)
+        self.known.keep(answer)
+        return True
+
+
+def ranks(queries: Tensor, answers: Tensor, block: int = 1024) -> Tensor:
+    """Return [N] the rank of answer i for query i among all answers by cosine, from 1; equal ones share the best rank.
+
+    queries: [N, E], answers: [M, E], unit vectors, the first N of the queries. Round-trip consistency: Alberti et al.
+    2019, arXiv 1906.05416, by rank as in Dai et al. 2022 (Promptagator, arXiv 2209.11755).
+    """
+    parts = []
+    for start in range(0, len(queries), block):
+        scores = queries[start : start + block] @ answers.T
+        places = torch.arange(start, start + len(scores), device=scores.device)
+        parts.append((scores > scores.gather(1, places[:, None])).sum(1) + 1)
+    return torch.cat(parts) if parts else torch.zeros(0, dtype=torch.long)

@@ -16,8 +16,8 @@ from encoders.identity import base_fingerprints
 from encoders.precision import best_device, resolve_precision
 from encoders.tokens import TextTokenizer
 from records.fingerprint import stream_seed
-from training.mix_order import split
-from training.objectives.lm_head import causal_model
+from training.batches import split
+from training.objectives.masking import causal_model
 
 Config = dict[str, Any]
 

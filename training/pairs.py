@@ -1,6 +1,7 @@
-"""The encoder that ranks: a finished run or an untrained start, with the wording of its queries."""
+"""What mining and specialising share: the encoder that ranks, and the file of pairs with its facts beside it."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,27 @@ from cli.errors import UserError
 from corpora.triples import Triple
 from encoders.loading import load_run, untrained
 from encoders.text_encoder import TextEncoder, refuse_nonfinite
+from records.files import write_json, write_text
 from records.manifest import check_code, read_manifest
 from training.batches import query_side
 from training.validation import encoded
+
+Config = dict[str, Any]
+
+
+def check_out(out: Any) -> None:
+    """Refuse a file that is there, or that is not named as JSON lines. Raises `UserError`."""
+    if not str(out).endswith(".jsonl"):
+        raise UserError(f"out={out or ''} must be a file that ends with .jsonl.")
+    if Path(out).exists():
+        raise UserError(f"out={out} is there. Delete it, or choose another out=.")
+
+
+def write_pairs(out: str, rows: Iterable[Config], facts: Config | None = None) -> None:
+    """Write <out>.json, where there are facts, then <out>, whose being there says that all is done."""
+    if facts is not None:
+        write_json(Path(f"{out}.json"), facts)
+    write_text(Path(out), (json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 class Ranker:
