@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from analysis.settings import Settings, settings_from
+from analysis.settings import LIST_KEYS, Settings, settings_from
 from cli.compose import composed, help_screen, plain, quoted, readable
 from cli.errors import UserError
 
@@ -56,12 +56,12 @@ def read_arguments(arguments: list[str]) -> Settings:
 
 
 def _checked(word: str) -> str:
-    """Return one override, a path with a comma in quotes. Raises UserError for what is none."""
+    """Return one override, a path or name with a comma in quotes. Raises UserError for what is none."""
     key, equals, value = word.partition("=")
     if not equals or word.startswith("-"):
         raise UserError(f"{word!r} is not an override. Write key=value, for example scores=runs/scores.")
     if "," in value and value[0] not in "[{'\"":
-        if not Path(value).exists():
+        if key in LIST_KEYS and not Path(value).exists():
             raise UserError(f"{word!r} looks like a sweep. Write a list: {key}=[{value}].")
         return f"{key}={quoted(value)}"
     return word

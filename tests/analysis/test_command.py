@@ -88,6 +88,7 @@ def test_paths_are_taken_as_typed(tmp_path):
     odd.mkdir()
     assert read_arguments([f"scores={odd}"]).scores == (odd,)
     assert read_arguments([f"scores=[{tmp_path},{tmp_path}]", "out=a b"]).out == Path("a b")
+    assert read_arguments([f"scores={tmp_path}", "against=OLMoE, PromptEOL, HS"]).against == "OLMoE, PromptEOL, HS"
 
 
 def test_a_folder_that_cannot_be_written(wide, tmp_path, monkeypatch, capsys):
