@@ -1,7 +1,7 @@
 """Class data: a text, another text of its label as positive, texts of other labels as hard negatives."""
 
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -58,7 +58,7 @@ def docstring_classes(data: Config, cache_dir: str) -> list[Triple]:
 
 def _examples(texts: Sequence[Labelled], data: Config) -> list[Triple]:
     triples = class_triples(texts, data["negatives"], data["smallest"])
-    if len({t.labels[0] for t in triples}) < 2:
+    if len({t.labels[0][0] for t in triples}) < 2:
         fault = f"data={data['name']} has fewer than two labels of data.smallest={data['smallest']} texts or more"
         raise UserError(f"{fault}. Lower data.smallest, or give more texts.")
     return triples
@@ -69,11 +69,14 @@ def class_triples(texts: Sequence[Labelled], negatives: int, smallest: int = 2) 
     `smallest` texts, and two; in the order of `texts`.
 
     The order of the texts' sha256 chooses: the positive is the next text of the label, cyclically; the negatives are
-    the next ones of another label in the source, or in all data where the source has one label.
+    the next ones in the source, or in all data where the source has one label, that share no label with the text.
     """
     order = sorted(dict.fromkeys(texts), key=lambda t: (hashlib.sha256(t.text.encode()).hexdigest(), t.name))
     count = Counter(t.name for t in order)
     kept = [t for t in order if count[t.name] >= max(2, smallest)]
+    names: dict[str, dict[str, None]] = defaultdict(dict)  # all labels of each text
+    for text in order:
+        names[text.text][text.name] = None
     labels_of = Counter(source for source, _ in {(t.source, t.name) for t in kept})
     in_label, in_source = following(kept, lambda t: t.name), following(kept, lambda t: t.source)
     anywhere = following(kept, lambda t: None)
@@ -81,8 +84,8 @@ def class_triples(texts: Sequence[Labelled], negatives: int, smallest: int = 2) 
     for text in kept:
         positive = next(in_label(text))
         pool = in_source(text) if labels_of[text.source] > 1 else anywhere(text)
-        others = list(islice((t for t in pool if t.name != text.name), negatives))
-        labels = text.name, *(other.name for other in others)
-        hard = tuple(other.text for other in others)
+        mine = {text.name: None} | names[text.text]
+        hard = tuple(islice((t.text for t in pool if mine.keys().isdisjoint(names[t.text])), negatives))
+        labels = tuple(map(tuple, (mine, *(names[other] for other in (positive.text, *hard)))))
         triples[text] = Triple(text.text, positive.text, hard, text.source, text.instruction, labels=labels)
     return [triples[t] for t in dict.fromkeys(texts) if t in triples]

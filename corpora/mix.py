@@ -18,7 +18,8 @@ def triples(data: Config, cache_dir: str) -> list[Triple]:
     mixed = []
     for name, source in sources(data).items():
         for t in function_of(source["reader"])(source, cache_dir):
-            labels, instruction = tuple(f"{name}/{label}" for label in t.labels), t.instruction or source["instruction"]
+            labels = tuple(tuple(f"{name}/{label}" for label in of_text) for of_text in t.labels)
+            instruction = t.instruction or source["instruction"]
             mixed.append(replace(t, source=f"{name}/{t.source}", instruction=instruction, labels=labels))
     return mixed
 
@@ -77,7 +78,7 @@ def facts(data: Config, examples: list[Triple], trained_on: list[Triple]) -> Con
             "sha256": fingerprint(some),
             "examples": len(some),
             "trained_on": len(trained.get(name, ())),
-            "labels": len({t.labels[0] for t in some if t.labels}),
+            "labels": len({t.labels[0][0] for t in some if t.labels}),
         }
         for name, some in of_source.items()
     }

@@ -23,8 +23,8 @@ class Triple:
     """One training example. `source` names the data set it came from (for batches of one source).
 
     scores: a teacher's, of the positive first and then of each negative; () where the data have none. labels: of class
-    data that of the query, which is its positive's too, then one per negative; else none. grade: of graded pairs how
-    alike query and positive are, higher is more; else None.
+    data all those of the query (first the one that its positive has too), of the positive and of each negative; else
+    none. grade: of graded pairs how alike query and positive are, higher is more; else None.
     """
 
     query: str
@@ -33,7 +33,7 @@ class Triple:
     source: str = "default"
     instruction: str | None = None  # put before the query; None: the data set's own, if it has one
     scores: tuple[float, ...] = ()
-    labels: tuple[str, ...] = ()
+    labels: tuple[tuple[str, ...], ...] = ()
     grade: float | None = None
 
     @property
@@ -47,7 +47,8 @@ def fingerprint(triples: Iterable[Triple]) -> str:
     digest = hashlib.sha256()
     for t in triples:
         numbers = map(repr, t.scores if t.grade is None else (t.grade,))
-        for field in (t.query, t.positive, *t.negatives, t.source, t.instruction or "", *t.labels, *numbers):
+        labels = (name for of_text in t.labels[:1] + t.labels[2:] for name in of_text)
+        for field in (t.query, t.positive, *t.negatives, t.source, t.instruction or "", *labels, *numbers):
             digest.update(field.encode())
             digest.update(b"\x1f")
         digest.update(b"\x1e")

@@ -7,6 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from cli.errors import UserError
 from corpora.mix import by_source, shares, sources
@@ -68,6 +70,15 @@ class BatchOrder:
 def query_side(triple: Triple, instruction: str | None, template: Template) -> str:
     """Return what the tokenizer is given for the query of `triple`; its own instruction goes before the data set's."""
     return template.asked(triple.instruction or instruction or "", "query")
+
+
+def same_label(first: Sequence[Sequence[str]], second: Sequence[Sequence[str]]) -> Tensor:
+    """Return [N, M] bool: whether a text of the first and one of the second, each as its labels, have one in common."""
+    number = {label: k for k, label in enumerate(dict.fromkeys(x for labels in (*first, *second) for x in labels))}
+    has = torch.zeros(len(first) + len(second), len(number))
+    for i, labels in enumerate((*first, *second)):
+        has[i, [number[label] for label in labels]] = 1
+    return has[: len(first)] @ has[len(first) :].T > 0
 
 
 def roll(previous: str, step: int, batch: Sequence[int]) -> str:

@@ -1,6 +1,7 @@
 """Scores of held-out examples while a run goes on, nDCG@10 of held-out triples."""
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 from corpora.triples import Triple
 from encoders.text_encoder import TextEncoder, refuse_nonfinite
 from encoders.tokens import Tokens, by_instruction
-from training.batches import query_side
+from training.batches import query_side, same_label
 from training.large_batch import TRY
 
 SHOWN = 3  # held-out scores on the screen; all are in the manifest
@@ -68,7 +69,7 @@ def encoded(encoder: TextEncoder, texts: Sequence[tuple[str, str]]) -> np.ndarra
 
 class Validation:
     """nDCG@10 of the queries of held-out triples among all their positives and first hard negatives. Other positives of
-    the same query are not ranked, nor are, of class data, the other documents of its label: neither is wrong.
+    the same query are not ranked, nor are, of class data, other documents with a label of it: neither is wrong.
 
     queries: (instruction, text) pairs, as in training. documents: distinct texts; of_document: their instruction.
     run: the run's folder, for messages. ndcg, vectors: the last score, and the documents' embeddings [N, E] behind it.
@@ -82,13 +83,15 @@ class Validation:
         self.queries = [(query_side(t, instruction, template), t.query) for t in triples]
         self.documents, self.of_document = list(texts), template.asked("", "document")
         self.relevant = [place[t.positive] for t in triples]
-        labels = {t: label for x in triples for t, label in zip((x.positive, *x.negatives), x.labels, strict=False)}
-        mine, theirs = [(t.labels or ("",))[0] for t in triples], [labels.get(text) for text in self.documents]
-        same_label = np.array(mine)[:, None] == np.array(theirs, dtype=object)[None]
+        labels: dict[str, tuple[str, ...]] = defaultdict(tuple)
+        for t in triples:
+            for text, of_text in zip((t.positive, *t.negatives), t.labels[1:], strict=False):
+                labels[text] += of_text
+        of_queries = [t.labels[0] if t.labels else () for t in triples]
         number = {query: i for i, query in enumerate(dict.fromkeys(self.queries))}
         asked, known = [number[query] for query in self.queries], np.zeros((len(number), len(texts)), dtype=bool)
         known[asked, self.relevant] = True
-        self.left_out = same_label | known[asked]
+        self.left_out = same_label(of_queries, [labels[text] for text in texts]).numpy() | known[asked]
         self.left_out[np.arange(len(triples)), self.relevant] = False
         self.ndcg: float | None = None
         self.vectors = torch.empty(0)

@@ -29,17 +29,28 @@ def test_positives_are_of_the_label_and_negatives_of_the_source_but_not_of_the_l
     assert Counter(t.positive for t in made) == Counter(t.query for t in made), "each is a positive once"
     for t in made:
         assert t.positive != t.query
-        assert (name[t.query], name[t.positive], *map(name.get, t.negatives)) == (t.labels[0], *t.labels)
+        assert (name[t.query], name[t.positive], *map(name.get, t.negatives)) == tuple(x for (x,) in t.labels)
         assert len({t.query, t.positive, *t.negatives}) == 4
-        assert t.labels[0] not in t.labels[1:]
-    assert {x.split("/")[0] for t in made if t.source == "a" for x in t.labels} == {"a"}
-    assert {x for t in made if t.source == "b" for x in t.labels[1:]} == {"a/x", "a/y"}, "b has one label"
+        assert t.labels[0] == t.labels[1] not in t.labels[2:]
+    assert {x.split("/")[0] for t in made if t.source == "a" for (x,) in t.labels} == {"a"}
+    assert {x for t in made if t.source == "b" for (x,) in t.labels[2:]} == {"a/x", "a/y"}, "b has one label"
+
+
+def test_a_text_of_two_labels_is_no_negative_of_either():
+    texts = [*TEXTS, Labelled(TEXTS[0].text, "y", "a")]
+    made = class_triples(texts, 9)
+    names = {text: {t.name for t in texts if t.text == text} for text in {t.text for t in texts}}
+    assert [set(labels) for t in made for labels in t.labels] == [
+        names[text] for t in made for text in (t.query, t.positive, *t.negatives)
+    ]
+    assert [t.labels[0][0] for t in made if t.query == TEXTS[0].text] == ["a/x", "a/y"], "an example of each"
+    assert all(names[t.query].isdisjoint(names[text]) for t in made for text in t.negatives)
 
 
 def test_neither_chance_nor_the_order_of_texts_decides():
     shuffled = random.Random(1).sample(TEXTS, len(TEXTS))
     assert set(class_triples(shuffled + shuffled[:4], 1)) == set(class_triples(TEXTS, 1))
-    assert {t.labels[0] for t in class_triples(TEXTS, 1, smallest=4)} == {"a/x", "b/x"}
+    assert {t.labels[0][0] for t in class_triples(TEXTS, 1, smallest=4)} == {"a/x", "b/x"}
 
 
 def test_labels_of_docstrings_are_subpackages_or_packages(install_package, tmp_path):
@@ -53,7 +64,9 @@ def test_labels_of_docstrings_are_subpackages_or_packages(install_package, tmp_p
     words = ["packages=[trained]", "held_out=[]", "development=[]", "smallest=2"]
     data = plain(composed("train", ["data=docstring_classes", *(f"data.{word}" for word in words)]))["data"]
     one, two = "trained/trained.one", "trained/trained.two"
-    assert {t.labels for t in read_triples(data, str(tmp_path))} == {(one, two), (two, one)}
+    assert {t.labels for t in read_triples(data, str(tmp_path))} == {
+        ((a,), (a,), (b,)) for a, b in ((one, two), (two, one))
+    }
     with pytest.raises(UserError, match=r"fewer than two labels of data.smallest=2 texts"):
         read_triples({**data, "level": "package"}, str(tmp_path))
     with pytest.raises(UserError, match=r"data.level=module must be one of subpackage, package"):
@@ -83,7 +96,7 @@ def test_records_of_classes_and_of_graded_pairs(tmp_path):
     (tmp_path / "c.jsonl").write_text("\n".join(rows))
     (tmp_path / "g.csv").write_text("first,second,score\na,b,.5\n")
     found = read_triples(plain(composed("train", ["data=classes", f"data.path='{tmp_path / 'c.jsonl'}'"]))["data"], "")
-    assert Counter(t.labels[0] for t in found) == {"c/0": 4, "c/True": 2}
+    assert Counter(t.labels[0][0] for t in found) == {"c/0": 4, "c/True": 2}
     graded = plain(composed("train", ["data=graded", f"data.path='{tmp_path / 'g.csv'}'"]))["data"]
     assert read_triples(graded, "") == [Triple("a", "b", (), "g", grade=0.5)]
     assert [t.kind for t in (found[0], Triple("a", "b"), *read_triples(graded, ""))] == ["classes", "pairs", "graded"]

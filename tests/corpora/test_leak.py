@@ -37,7 +37,7 @@ def trained_on(data) -> set[str]:
     texts = [t.query for t in read_texts(data, "cache")]
     triples = [*docstrings(data, "cache"), *docstring_classes(plain(composed("train", [CLASSES]))["data"], "cache")]
     triples += docstring_graded(data, "cache")
-    assert {label.split("/")[0] for t in triples for label in t.labels} <= set(data["packages"])
+    assert {label.split("/")[0] for t in triples for of_text in t.labels for label in of_text} <= set(data["packages"])
     assert len(texts) > 10_000
     assert len(triples) > 5_000
     return {*texts, *(part for t in triples for part in (t.query, t.positive, *t.negatives))}

@@ -118,19 +118,20 @@ def test_no_text_of_the_label_is_a_negative():
     """By a literal double loop in float64 over who may be compared with whom; pairs and classes keep to themselves."""
     labels = ["x", "y", "x", "z", "y", "x"]
     triples = [
-        Triple(f"q{i}", f"p{i}", (f"n{i}",), labels=(one, two))
+        Triple(f"q{i}", f"p{i}", (f"n{i}",), labels=((one,), (one, "y") if i == 3 else (one,), (two,)))
         for i, (one, two) in enumerate(zip(labels, "zxyyxy", strict=True))
     ]
     triples += [Triple(f"q{i}", f"p{i}", (f"n{i}",)) for i in (6, 7)]
     layout = candidates(triples, None, None)
     torch.manual_seed(0)
     vectors = {place: torch.randn(6) for place in range(len(layout.texts))}
-    of_document = [t.labels[:1] for t in triples] + [t.labels[1:] for t in triples]
+    of_texts = [[set(names) for names in t.labels] or [set()] * 3 for t in triples]
+    of_document = [texts[1] for texts in of_texts] + [texts[2] for texts in of_texts]
     total = 0.0
     for i, t in enumerate(triples):
         cosines = {}
         for k, label in enumerate(of_document):
-            if k == i or (t.labels and label and label != t.labels[:1]) or not (t.labels or label):
+            if k == i or (t.labels and label and not label & of_texts[i][0]) or not (t.labels or label):
                 q, d = (vectors[int(places)].double() for places in (layout.queries[i], layout.documents[k]))
                 cosines[k] = float(q @ d / q.norm() / d.norm()) / 0.05
         total += math.log(sum(math.exp(x - cosines[i]) for x in cosines.values())) / len(triples)

@@ -13,9 +13,9 @@ from training.checks import check_sizes
 from training.objectives.mixed import Mixed, cosent, part_of, supcon
 from training.set_up import set_up
 
-CLASSES = [Triple("the sum", "of two arrays", ("a new shape",), "c/s", None, labels=("x", "y"))]
-CLASSES += [Triple("its type", "a new shape", ("the sum",), "c/s", None, labels=("y", "x"))]
-CLASSES += [Triple("first argument", "the sum", ("same type",), "c/s", None, labels=("x", "z"))]
+CLASSES = [Triple("the sum", "of two arrays", ("a new shape",), "c/s", None, labels=(("x",), ("x",), ("y",)))]
+CLASSES += [Triple("its type", "a new shape", ("the sum",), "c/s", None, labels=(("y",), ("y",), ("x",)))]
+CLASSES += [Triple("first argument", "the sum", ("same type",), "c/s", None, labels=(("x",), ("x",), ("z",)))]
 GRADED = [
     Triple(f"the {w}", f"a new {w}", (), s, None, grade=g)
     for w, s, g in (("sum", "g/s", 1.0), ("type", "g/s", 3.0), ("shape", "g/s", 1.0), ("array", "g/t", 9.0))
@@ -39,9 +39,7 @@ def of_batch(triples, **changes):
 def test_supcon_is_the_literal_sum_over_all_texts_of_the_classes():
     vectors, loss = of_batch(CLASSES)
     label = {
-        text: label
-        for t in CLASSES
-        for text, label in zip((t.query, t.positive, *t.negatives), (t.labels[0], *t.labels), strict=True)
+        text: label for t in CLASSES for text, label in zip((t.query, t.positive, *t.negatives), t.labels, strict=True)
     }
     terms = []
     for i, own in label.items():

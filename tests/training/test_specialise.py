@@ -112,7 +112,7 @@ def test_the_same_seed_writes_the_same_bytes_and_no_file_twice(whole, words, tmp
 
 
 def test_seeds_are_of_the_training_part_and_prompts_of_one_group():
-    labels = [(f"l{i % 2}", "l2") for i in range(60)]
+    labels = [((f"l{i % 2}",), (f"l{i % 2}",), ("l2",)) for i in range(60)]
     every = [Triple(f"q{i}", f"a{i}", source=f"s/{i % 3}", labels=labels[i]) for i in range(60)]
     cfg = {"data": {"name": "classes", "validation": 6}, "seeds": 40, "source": None, "seed": 0}
     held_out = {f"q{i}" for i in range(0, 60, 10)}

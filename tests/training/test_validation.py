@@ -58,6 +58,17 @@ def test_validation_encodes_each_query_with_its_own_instruction(cfg):
     assert set(layout.texts) == set(given), "what is validated is written as what is trained on"
 
 
+def test_a_document_of_any_label_of_the_query_is_not_wrong(cfg):
+    """Two judgements of the same texts, in which the text "both" is of x and of y."""
+    x, y, both = ("x",), ("y",), ("x", "y")
+    of_x = Triple("the sum", "both", ("of y",), labels=(x, both, y))
+    of_y = Triple("the type", "of y", ("of x",), labels=(y, y, x))
+    of_both = Triple("both", "of x", labels=(both, x))
+    found = Validation(untrained(cfg), [of_x, of_y, of_both], None)
+    assert found.documents == ["both", "of y", "of x"]
+    assert found.left_out.tolist() == [[False, False, True], [True, False, False], [True, True, False]]
+
+
 def test_ndcg_with_one_relevant_document():
     documents = np.eye(12, dtype=np.float32)
     queries = documents[[3, 5]].copy()

@@ -13,11 +13,12 @@ from cli.limits import Limit, check_dims, real
 from corpora.triples import Triple, read_triples
 from encoders.templates import DEFAULT, Template
 from encoders.tokens import Tokens
-from training.batches import query_side
+from training.batches import query_side, same_label
 from training.objectives.objective import Config, Objective, Scores
 from training.set_up import SetUp
 from training.validation import Validation
 
+Labels = tuple[str, ...]
 LOSS_DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 NDCG = "nDCG@10"
 CONTRASTIVE = {"objective.loss_queries": Limit(2, "the whole batch"), "objective.temperature": real(1e-6)}
@@ -127,8 +128,8 @@ def candidates(
     """Lay out a batch. `hard_negatives` bounds those of each query (None: all it has, 0: in-batch negatives only).
 
     Masked for query i: every other document whose text is i's query, or the positive of i or of another example with
-    the same query, whoever brings it; every other document of i's label; those of class data where i is none, or the
-    other way round: no one says of which label a pair's answer is (not so without `mask_duplicates`). With
+    the same query, whoever brings it; every other document with a label of i; those of class data where i is none, or
+    the other way round: no one says of which label a pair's answer is (not so without `mask_duplicates`). With
     `loss_queries` = m, queries are compared with the documents of their own m examples only: what gradient accumulation
     over micro-batches of m computes.
     template: tells the sides apart where they are written differently; a text on both sides is then two.
@@ -150,9 +151,10 @@ def candidates(
         known = torch.zeros(len(places), len(places) + 1, dtype=torch.bool)  # the last column is of no text
         known[q, p] = known[q, as_documents] = True
         masked = known[q][:, documents]
-        labels = _labels(triples, hard_negatives)
-        of_query = labels[: len(triples), None]
-        masked |= torch.where((of_query >= 0) & (labels >= 0), of_query == labels, (of_query >= 0) != (labels >= 0))
+        of_queries, of_documents = labels_of(triples, hard_negatives)
+        asking, asked = (torch.tensor([bool(names) for names in side]) for side in (of_queries, of_documents))
+        both = asking[:, None] & asked
+        masked |= torch.where(both, same_label(of_queries, of_documents), asking[:, None] != asked)
     if loss_queries:
         owners = [*range(len(triples)), *(i for i, t in enumerate(triples) for _ in t.negatives[:hard_negatives])]
         micro = torch.tensor(owners) // loss_queries
@@ -161,12 +163,11 @@ def candidates(
     return Candidates(list(places), q, documents, masked)
 
 
-def _labels(triples: Sequence[Triple], hard_negatives: int | None) -> Tensor:
-    """Return [K], a number for the label of each document; -1: of no label."""
-    number: dict[str, int] = {}
-    texts = [t.labels[:1] or [""] for t in triples]
-    texts += [t.labels[1:][:hard_negatives] or [""] * len(t.negatives[:hard_negatives]) for t in triples]
-    return torch.tensor([number.setdefault(x, len(number)) if x else -1 for group in texts for x in group])
+def labels_of(triples: Sequence[Triple], hard_negatives: int | None) -> tuple[list[Labels], list[Labels]]:
+    """Return the labels of each query and of each document of a batch, as `candidates` orders them; () where none."""
+    of_texts = [t.labels or [()] * (2 + len(t.negatives)) for t in triples]
+    negatives = [labels for texts in of_texts for labels in texts[2:][:hard_negatives]]
+    return [texts[0] for texts in of_texts], [*(texts[1] for texts in of_texts), *negatives]
 
 
 def infonce(

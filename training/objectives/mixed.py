@@ -15,8 +15,8 @@ from cli.limits import Limit, real
 from corpora.triples import Triple, read_triples
 from encoders.templates import Template
 from encoders.tokens import Tokens
-from training.batches import query_side
-from training.objectives.infonce import NDCG, InfoNCE, candidates, infonce
+from training.batches import query_side, same_label
+from training.objectives.infonce import NDCG, InfoNCE, candidates, infonce, labels_of
 from training.objectives.objective import Config, Objective, Scores
 from training.set_up import SetUp
 from training.validation import Validation, encoded
@@ -115,29 +115,19 @@ def part_of(
     if triples[0].kind == "graded":
         asked = [query_side(t, instruction, template) for t in triples]
         texts = [(a, text) for a, t in zip(asked, triples, strict=True) for text in (t.query, t.positive)]
-        grades, same = torch.tensor([t.grade for t in triples]).double(), _same([[t.source] for t in triples])
+        grades, sources = torch.tensor([t.grade for t in triples]).double(), [[t.source] for t in triples]
+        same = same_label(sources, sources)
         return texts, lambda v: cosent(v[::2], v[1::2], grades, same, keys["graded_temperature"])
     layout = candidates(triples, instruction, keys["hard_negatives"], template=template)
     if triples[0].kind == "classes":
-        labels: list[list[str]] = [[] for _ in layout.texts]
-        negatives = [label for t in triples for label in t.labels[1:][: keys["hard_negatives"]]]
-        first = [t.labels[0] for t in triples]
-        for place, label in zip([*layout.queries, *layout.documents], [*first, *first, *negatives], strict=True):
-            labels[int(place)].append(label)
-        return layout.texts, lambda v: supcon(v, _same(labels), keys["class_temperature"])
+        of_queries, of_documents = labels_of(triples, keys["hard_negatives"])
+        places = [*layout.queries.tolist(), *layout.documents.tolist()]
+        labels = dict(zip(places, [*of_queries, *of_documents], strict=True))
+        of_texts = [labels[place] for place in range(len(layout.texts))]
+        return layout.texts, lambda v: supcon(v, same_label(of_texts, of_texts), keys["class_temperature"])
     return layout.texts, lambda v: infonce(
         v[layout.queries], v[layout.documents], layout.masked.to(v.device), keys["temperature"]
     )
-
-
-def _same(labels: Sequence[Sequence[str]]) -> Tensor:
-    """Return [N, N] bool: whether two texts have a label in common."""
-    number: dict[str, int] = {}
-    has = torch.zeros(len(labels), sum(map(len, labels)))
-    for i, of_text in enumerate(labels):
-        for label in of_text:
-            has[i, number.setdefault(label, len(number))] = 1
-    return has @ has.T > 0
 
 
 def supcon(vectors: Tensor, same: Tensor, temperature: float) -> Tensor:

@@ -26,7 +26,7 @@ from encoders.limits import ENCODER, ENCODER_WORDS
 from records.fingerprint import stream_seed
 from records.manifest import code, read_manifest
 from training.pairs import Ranker, check_out, of_start, open_ranker, write_pairs
-from training.specialise.generator import Generator, prompt_of, seed_examples, shown
+from training.specialise.generator import Generator, group, prompt_of, seed_examples, shown
 
 Config = dict[str, Any]
 COUNTS = ("pairs", "seeds", "examples", "example_words", "query_tokens", "answer_tokens", "top", "block")
@@ -97,8 +97,7 @@ class Specialising:
                 f"{self.generator.positions}. Lower example_words, query_tokens or answer_tokens."
             )
         record: Config = {"source": self.source, "record": number, "seed": seed, "prompt": prompt}
-        first = examples[0]
-        of_group = {"instruction": first.instruction, "label": first.labels[0] if first.labels else None}
+        of_group = dict(zip(("instruction", "label"), group(examples[0]), strict=True))
         return {**record, **{key: value for key, value in of_group.items() if value is not None}}, ids
 
     def add(self) -> None:
@@ -178,9 +177,8 @@ def triple_of(record: Config) -> Triple:
 
 def seed_record(seed: Triple) -> Config:
     """Return a seed as a record of pairs; of a class its label, as `written` has it."""
-    asked = {} if seed.instruction is None else {"instruction": seed.instruction}
-    label = {"label": seed.labels[0]} if seed.labels else {}
-    return {"query": seed.query, "positive": seed.positive, "source": seed.source, **asked, **label}
+    of_group = {key: v for key, v in zip(("instruction", "label"), group(seed), strict=True) if v is not None}
+    return {"query": seed.query, "positive": seed.positive, "source": seed.source, **of_group}
 
 
 def written(record: Config) -> Config:

@@ -42,9 +42,9 @@ def seed_examples(triples: list[Triple], cfg: Config) -> list[Triple]:
     return [kept[i] for i in sorted(drawn)]
 
 
-def group(example: Triple) -> tuple[str | None, tuple[str, ...]]:
+def group(example: Triple) -> tuple[str | None, str | None]:
     """Return what the examples of a prompt share: the instruction, and of classes the label."""
-    return example.instruction, example.labels[:1]
+    return example.instruction, example.labels[0][0] if example.labels else None
 
 
 def shown(seeds: Sequence[Triple], rng: np.random.Generator, count: int) -> list[Triple]:
