@@ -25,7 +25,6 @@ class Settings:
     tasks: tuple[str, ...] = ()
     missing: str = "auto"
     alpha: float = 0.05
-    zeros: str = "wilcox"
     decimals: int = 12
     benchmark: str = ""
     split: str = ""
@@ -101,7 +100,6 @@ def _check_values(values: dict[str, Any]) -> None:
     }
     words = {
         "missing": ("auto", "fail", "drop_tasks", "drop_models"),
-        "zeros": ("wilcox", "pratt", "zsplit"),
         "layout": ("grid", "paper"),
         "unit": ("fraction", "percent"),
     }

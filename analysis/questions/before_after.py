@@ -91,7 +91,7 @@ def _tested(gains: pd.Series, types: dict[str, list[str]], settings: Settings) -
     rows = {}
     for kind, tasks in {**types, MEAN_TASKS: list(gains.index)}.items():
         values = gains.loc[tasks].to_numpy()[None]
-        test = signed_rank(values, settings.zeros, settings.decimals)
-        size = typical_difference(values, test, zeros=settings.zeros, decimals=settings.decimals).estimate[0]
+        test = signed_rank(values, settings.decimals)
+        size = typical_difference(values, test, decimals=settings.decimals).estimate[0]
         rows[kind] = {"typical": float(size), "p": float(test.p[0])}
     return pd.DataFrame.from_dict(rows, orient="index")

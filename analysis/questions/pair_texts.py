@@ -1,4 +1,4 @@
-"""Sentences on a table of pairs: the tests, the zeros, the correction and its families."""
+"""Sentences on a table of pairs: the tests, the correction and its families."""
 
 from collections import defaultdict
 
@@ -9,20 +9,8 @@ from analysis.questions.compared_pairs import NO
 from analysis.questions.question import Material
 from analysis.questions.tables import pair_name
 from analysis.settings import Settings
-from analysis.statistics.wilcoxon import EXACT_UP_TO
 
-ZEROS = {
-    "wilcox": "differences of zero dropped before ranking",
-    "pratt": "differences of zero ranked, then dropped",
-    "zsplit": "differences of zero ranked, half of their ranks to either side",
-}
-
-
-def signed_rank_text(pairs: pd.DataFrame, settings: Settings) -> str:
-    """Return "two-sided exact Wilcoxon signed-rank test; the pairing unit is the task, ..."."""
-    large = bool((pairs["n_tasks"] > EXACT_UP_TO).any())
-    how = f" (more than {EXACT_UP_TO:,} tasks: by the normal curve)" if large else ""
-    return f"two-sided exact Wilcoxon signed-rank test{how}; the pairing unit is the task, {ZEROS[settings.zeros]}"
+WILCOXON = "two-sided exact Wilcoxon signed-rank test over tasks, differences of zero dropped"
 
 
 def correction_text(tests: pd.DataFrame, settings: Settings, which: str = "") -> str:

@@ -13,7 +13,7 @@ from analysis.grids.grid import Cell, Grid
 from analysis.manifests.cost import PAIR_COST_HEADER, has_costs, pair_cost_texts
 from analysis.questions.means import footnote_keys
 from analysis.questions.pair_figures import forest, heat_map
-from analysis.questions.pair_texts import correction_text, pair_notes, signed_rank_text
+from analysis.questions.pair_texts import WILCOXON, correction_text, pair_notes
 from analysis.questions.question import Answer, Material
 from analysis.questions.tables import (
     DAGGER,
@@ -78,7 +78,7 @@ def _pairs_by_type(material: Material, cell: Callable[[Row, Settings], Cell], le
     header += [f"{kind} (n = {pairs['n_tasks'].iloc[k * total]})" for k, kind in enumerate(kinds)]
     caption = (
         "Mean difference in score, second minus first; p: over tasks and seeds, both random (docs/statistics.md);"
-        f" tasks: {signed_rank_text(pairs, settings)}; {correction_text(pairs, settings)}. {'; '.join(legend)}."
+        f" tasks: {WILCOXON}; {correction_text(pairs, settings)}. {'; '.join(legend)}."
     )
     rest = rest_text(len(rows), total, f"{OF_BEST}; pairs.csv has all.")
     return Grid("pairs", caption, header, rows, rest=rest, title="Pairs of designs")

@@ -72,7 +72,7 @@ def _row(runs: Floats, sides: Ints, one: int, settings: Settings) -> Row:
     """Return what the splits `sides` give, whose first side has `one` runs. runs: [tasks, seeds]."""
     other, scores = sides.shape[1] - one, runs.T[sides]  # splits, runs of both sides, tasks
     first, second = scores[:, :one].mean(axis=1), scores[:, one:].mean(axis=1)
-    over_tasks = signed_rank(second - first, settings.zeros, settings.decimals)
+    over_tasks = signed_rank(second - first, settings.decimals)
     marks = {"rejected": passes(over_tasks.p, settings.alpha)}
     if one >= FEWEST_SEEDS:
         by_task = scores.swapaxes(1, 2)
