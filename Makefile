@@ -43,7 +43,7 @@ report: ## tables, figures and audit of the study's runs with the seeds asked fo
 	@$(RUN) -m analysis.control $(PLACES) > "$$RUNS/embedded/tables/control.md"
 	@echo
 	@echo "Read: the study's designs with $(if $(word 2,$(NUMBERS)),seeds,seed) $(NUMBERS)."
-	@echo "Open $$RUNS/embedded/tables/report.html (each design against Model 1: tables, figures, audit, methods),"
+	@echo "Open $$RUNS/embedded/tables/report.html (each design against Model 1: tables, figures, audit),"
 	@echo "     $$RUNS/embedded/tables/table.md (its tables; table.tex for the paper),"
 	@echo "     $$RUNS/embedded/tables/control.md (the audit: what differs beside pooler and attention),"
 	@echo "     $$RUNS/embedded/tables/all_pairs/report.html (all pairs), and manifest.json in any run folder of $$RUNS/embedded/."

@@ -17,14 +17,14 @@ def main() -> None:
 
     from analysis.analyse import analyse
     from analysis.control.rule import NotControlledError
-    from analysis.grids.markdown import markdown_grid
+    from analysis.render import markdown
     from analysis.write import output_folder, printed, write_files
 
     folder = output_folder(settings)
     try:
         result = analyse(settings)
     except NotControlledError as refused:
-        print(markdown_grid(refused.grid), file=sys.stderr)
+        print(markdown(refused.table), file=sys.stderr)
         raise
     files = write_files(result, folder)
     print(printed(result, folder))

@@ -84,9 +84,9 @@ def texts(table: Table) -> pd.DataFrame:
     usual = partial(plain, digits=table.digits)
     shown = {name: [table.formats.get(name, usual)(v) for v in table.frame[name].tolist()] for name in table.frame}
     frame = pd.DataFrame(shown, columns=table.frame.columns, dtype=str)
-    for name in frame.columns[: table.left - 1]:
-        frame[name] = frame[name].mask(frame[name] == frame[name].shift(), "")
-    return frame
+    again = frame.iloc[:, : max(0, table.left - 1)]
+    again = (again == again.shift()).cummin(axis=1)
+    return frame.mask(again.reindex(columns=frame.columns, fill_value=False), "")
 
 
 def _cells(table: Table, escape: Callable[[str], str], emphasis: dict[str, str]) -> list[list[str]]:
@@ -170,14 +170,19 @@ def escape_html(text: str) -> str:
     return re.sub(r" (±\S+)", r"<span class=pm> \1</span>", html_escape(typeset(text)))
 
 
-def markdown_section(section: Section, drawings: Sequence[Drawing], depth: int = 1) -> str:
-    """Return a section as Markdown: tables, figures by name with their captions, notes. depth: of its heading."""
+def markdown_section(section: Section, drawings: Sequence[Drawing], depth: int = 1, kind: str = "png") -> str:
+    """Return a section as Markdown: tables, figures by name with their captions, notes.
+
+    depth: of its heading; kind: of the figures' files, of which a png is shown and a pdf is linked.
+    """
     head, below = "#" * depth, "#" * (depth + 1)
     parts = [f"{head} {escape_markdown(section.title)}\n"]
     for table in section.tables:
         title = f"{below} {escape_markdown(table.title)}\n\n" if table.title != section.title else ""
         parts.append(title + markdown(table))
-    parts += [f"![](figures/{one.name}.png)\n\n{escape_markdown(one.caption)}\n" for one in drawings]
+    for one in drawings:
+        link = f"{'!' * (kind == 'png')}[{escape_markdown(one.title)}](figures/{one.name}.{kind})"
+        parts.append(f"{link}\n\n{escape_markdown(one.caption)}\n")
     return "\n".join([*parts, "".join(f"- {escape_markdown(note)}\n" for note in section.notes)])
 
 

@@ -35,8 +35,7 @@ def result_json(result: Result, files: Sequence[str] = ()) -> str:
         "designs": {label: _design(design) for label, design in material.designs.items()},
         "types": material.types,
         "footnotes": [{"mark": n.mark, "text": n.text, "keys": list(n.keys)} for n in material.footnotes],
-        "captions": {grid.name: grid.caption for grid in result.grids()},
-        "notes": list(result.notes),
+        "notes": [*result.notes, *(note for section in result.sections for note in section.notes)],
     }
     return json.dumps(_plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 

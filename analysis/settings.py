@@ -5,11 +5,12 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
-from analysis.grids.formats import Numbers
-from cli.errors import UserError
+from analysis.formats import Unit
+from cli.errors import UserError, nearest
 
-LIST_KEYS = ("scores", "models", "seeds", "types", "tasks", "subsets", "factors", "allow", "published")
-USUAL_DIGITS = {"fraction": 4, "percent": 2}  # where digits= names none
+LIST_KEYS = ("scores", "models", "seeds", "types", "tasks", "subsets", "factors", "allow", "published", "tables")
+ON_REQUEST = ("items", "overlap")  # what `tables=` may name
+USUAL_DIGITS = {"fraction": 4, "percent": 1}  # where digits= names none
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Settings:
     tasks: tuple[str, ...] = ()
     missing: str = "auto"
     alpha: float = 0.05
+    zeros: str = "wilcox"
     decimals: int = 12
     benchmark: str = ""
     split: str = ""
@@ -36,9 +38,10 @@ class Settings:
     items: str = ""
     claims: Path | None = None
     published: tuple[str, ...] = ()
-    layout: str = "grid"
-    unit: str = "fraction"
-    digits: int = 4
+    tables: tuple[str, ...] = ()
+    layout: str = "both"
+    unit: str = "percent"
+    digits: int = 1
     report: bool = False
     figures: bool = False
     representation: Path | None = None
@@ -47,9 +50,9 @@ class Settings:
     order: dict[str, list[str]] = field(default_factory=dict)
 
     @property
-    def numbers(self) -> Numbers:
+    def numbers(self) -> Unit:
         """The form in which every rendering prints scores and their differences."""
-        return Numbers(self.unit == "percent", self.digits)
+        return Unit(self.unit == "percent", self.digits)
 
 
 def public_path(path: Path) -> str:
@@ -96,12 +99,13 @@ def _check_values(values: dict[str, Any]) -> None:
         "decimals": Limit(1, largest=16),
         "rope": real(0, largest=1),
         "rows_shown": Limit(0),
-        "digits": Limit(0, "4, or 2 with unit=percent", largest=12),
+        "digits": Limit(0, "1, or 4 with unit=fraction", largest=12),
     }
     words = {
         "missing": ("auto", "fail", "drop_tasks", "drop_models"),
-        "layout": ("grid", "paper"),
-        "unit": ("fraction", "percent"),
+        "zeros": ("wilcox", "pratt", "zsplit"),
+        "layout": ("both", "wilcoxon"),
+        "unit": ("percent", "fraction"),
     }
     check_limits({key: values[key] for key in (*limits, *words)}, limits, words)
     if values["benchmark"] and (values["split"] or values["subsets"]):
@@ -122,9 +126,12 @@ def _scores(names: list[Any]) -> list[Path]:
 
 
 def _check_places(settings: Settings) -> None:
-    """Raise UserError for a file or folder that is named and not there."""
-    if settings.items not in ("", "none") and not Path(settings.items).is_dir():
-        raise UserError(f"items={settings.items}: there is no such folder. Name <results>/predictions, or items=none.")
+    """Raise UserError for a table that there is not, and for a file or folder that is named and not there."""
+    for name in settings.tables:
+        if name not in ON_REQUEST:
+            raise UserError(f"tables= names {name!r}. {nearest(name, ON_REQUEST)} The others are always shown.")
+    if settings.items and not Path(settings.items).is_dir():
+        raise UserError(f"items={settings.items}: there is no such folder. Name <results>/predictions.")
     if settings.cluster not in ("", "source") and not Path(settings.cluster).is_file():
         raise UserError(f"cluster={settings.cluster}: there is no such file. Name a JSON file, or cluster=source.")
     folder = settings.representation

@@ -1,83 +1,75 @@
-"""Which designs differ, by how much, and whether that is more than chance, in a few sentences: the primary test's."""
+"""Which designs differ significantly, by how much, and what could have been found: a few sentences."""
 
-from collections.abc import Sequence
-
+import numpy as np
 import pandas as pd
 
-from analysis.grids.formats import equals
-from analysis.names import listed
-from analysis.questions.compared_pairs import BOTH, TASKS_ONLY, is_significant, without_one_task
-from analysis.questions.question import Answer, Material
-from analysis.questions.tables import pair_name, tasks_text
+from analysis.formats import p_is, p_text
 from analysis.statistics.seeds import FEWEST_SEEDS, SAME_DESIGN
+from analysis.tables.compared_pairs import BOTH, TASKS_ONLY
+from analysis.tables.marks import seeds_text
+from analysis.tables.material import Material
 
-NAMED = 8
-MOST_LEFT_OUT = 150  # tasks: with more, all pairs tested again without each would take minutes
-COPIES = "the scores of either are equal with every seed, so these are copies of one run"
-
-
-def verdict(material: Material, answers: Sequence[Answer] = ()) -> str:
-    """Return which differences over all tasks are significant; the closest or the largest with interval and p; what it
-    rests on; and what the answers say of this pair."""
-    settings, pairs = material.settings, material.pairs_on(material.last)
-    means = material.matrix.mean().round(settings.decimals).sort_values(ascending=False, kind="stable")
-    *others, last = map(str, means.index[means == means.iloc[0]])
-    shared = f"{', '.join(others)} and {last} share" if others else f"{last} has"
-    where, score = tasks_text(material.last, len(material.matrix)), settings.numbers.score
-    head = f"{shared} the highest mean of {len(means)} designs over {where} ({score(means.iloc[0])})."
-    pair = _spoken_of(pairs)
-    if pair["n_zero"] == pair["n_tasks"]:
-        return (
-            f"{head} {pair['first']} and {pair['second']} have equal scores on every task, so there is nothing to test."
-        )
-    rests = [of.about.get((pair["first"], pair["second"]), "") for of in answers]
-    return " ".join(
-        filter(None, [head, _found(pairs, material), _size(pair, material), _carried(pair, material), *rests])
-    )
+NAMED = 4
 
 
-def _spoken_of(pairs: pd.DataFrame) -> pd.Series:
-    """Return the pair of the smallest p, over tasks and seeds where that is known."""
-    return pairs.loc[pairs["p"].fillna(1 + pairs["p_wilcoxon"]).idxmin()]
+def verdict(material: Material) -> str:
+    """Return which pairs differ over tasks and seeds (Holm), else the closest, and the difference found in 80 %.
 
-
-def _found(pairs: pd.DataFrame, material: Material) -> str:
-    """Name the pairs that differ significantly."""
-    of, family = f" from {material.control}" if material.control else "", f"(Holm, {len(pairs)} pairs)"
-    found = pairs[is_significant(pairs)]
+    With fewer than three seeds of every design it is what Wilcoxon says over tasks, and what that speaks of.
+    """
+    pairs = material.main_pairs
+    if (pairs["n_zero"] == pairs["n_tasks"]).all():
+        return "The designs have equal scores on every task, so there is nothing to test."
+    if pairs["p"].isna().all():
+        return _over_tasks(pairs, material)
+    found = pairs[pairs["significant"] == BOTH].sort_values("p")
+    power = material.unit.points(float(pairs["detectable"].median()))
+    could = f"ith {seeds_text(pairs[pairs['p'].notna()])} a difference of {power} would be found in 80 %."
     if found.empty:
-        return f"No design differs significantly{of or ' from another'} {family}."
-    names = listed(map(pair_name, found.to_dict("records")), NAMED)
-    return f"Significant over tasks and seeds {family}: {names}."
-
-
-def _size(pair: pd.Series, material: Material) -> str:
-    """Return the difference of a pair, its interval and p, and what they speak of."""
-    numbers, seeds = material.settings.numbers, int(pair["n_seeds"])
-    ends = f"{numbers.signed(pair['mean_difference'])} {numbers.interval(pair['low'], pair['high'])}"
-    name, wilcoxon = pair_name(pair.to_dict()), f"Wilcoxon p {equals(pair['p_wilcoxon'])} over tasks"
-    if seeds >= FEWEST_SEEDS:
-        which = "Largest by p" if pair["significant"] == BOTH else "Closest"
-        power = f"with {seeds} seeds a difference of {numbers.score(pair['detectable'])} would be found in 80 %"
-        return f"{which}: {name}, {ends}, p {equals(pair['p'])}, {wilcoxon}; {power}."
-    only = " is significant over tasks only" if pair["significant"] == TASKS_ONLY else ""
-    if pair["copies"]:
-        return f"{name}{only}, {ends}, {wilcoxon}: it speaks of these encoders alone, {COPIES}."
-    apart, runs = SAME_DESIGN
+        closest = pairs.loc[pairs["p"].idxmin()]
+        return f"No {_differ(pairs, material, 1)}. Closest: {_size(closest, material, 'p')}; w{could}"
     return (
-        f"{name}{only}, {ends}, {wilcoxon}. This speaks of these runs alone: runs of one design differ, too (in this"
-        f" program's own study p at most .05 over 56 tasks in {apart} of {runs} pairs), and a claim about designs takes"
-        f" {FEWEST_SEEDS} seeds of each or more."
+        f"{len(found)} of {len(pairs)} {_differ(pairs, material, len(found))}: {_sizes(found, material, 'p')}. W{could}"
     )
 
 
-def _carried(pair: pd.Series, material: Material) -> str:
-    """Name the task without which a significant difference would not be one; "" where there is none."""
-    tasks, many = material.blocks[material.last], len(material.pairs_on(material.last)) > material.settings.rows_shown
-    if pair["significant"] != BOTH or many or len(tasks) > MOST_LEFT_OUT:
-        return ""
-    without = without_one_task(material.matrix.loc[tasks], material.frame, material.control)
-    p = without[(without["first"] == pair["first"]) & (without["second"] == pair["second"])].iloc[0]
-    if p["p_holm"] <= material.settings.alpha:
-        return f"Without any one task it stays so (largest p {equals(p['p_holm'])}, without {p['task']})."
-    return f"It rests on {p['task']}: without it p {equals(p['p_holm'])}."
+def _differ(pairs: pd.DataFrame, material: Material, count: int) -> str:
+    """Return "designs differ significantly from eos-causal (Holm, 6 pairs)"."""
+    family, s = f"(Holm, {len(pairs):,} pairs)", "s" * (count == 1)
+    if material.control:
+        what = "design" if count == 1 else "designs"
+        return f"{what} differ{s} significantly from {material.control} {family}"
+    return f"{'pair' if count == 1 else 'pairs'} of designs differ{s} significantly {family}"
+
+
+def _sizes(pairs: pd.DataFrame, material: Material, p: str) -> str:
+    """Return `_size` of the first pairs, and how many more there are."""
+    sizes = "; ".join(_size(row, material, p) for _, row in pairs.head(NAMED).iterrows())
+    return sizes + (f"; and {len(pairs) - NAMED} more" if len(pairs) > NAMED else "")
+
+
+def _size(pair: "pd.Series[object]", material: Material, p: str) -> str:
+    """Return "multilayer-bi, +0.7 points [-0.2, +1.6], p = 0.13 (Holm 0.39)"; without a control both designs."""
+    unit, row = material.unit, pair.to_dict()
+    name = row["second"] if material.control else f"{row['second']} - {row['first']}"
+    difference = unit.points(row["mean_difference"], sign=True)
+    ends, one, both = unit.interval(row["low"], row["high"]), p_is(row[p]), p_text(row[f"{p}_holm"])
+    return f"{name}, {difference} {ends}, {one}{f' (Holm {both})' if both != p_text(row[p]) else ''}"
+
+
+def _over_tasks(pairs: pd.DataFrame, material: Material) -> str:
+    """Return what Wilcoxon's test says of these checkpoints."""
+    found = pairs[pairs["significant"] == TASKS_ONLY].sort_values("p_wilcoxon")
+    shown = found if len(found) else pairs.loc[[pairs["p_wilcoxon"].idxmin()]]
+    sizes = _sizes(shown, material, "p_wilcoxon")
+    head = f"{len(found)} of {len(pairs)}" if len(found) else "No"
+    apart, runs = SAME_DESIGN
+    why = f"two runs of one design differ so, too (p <= 0.05 in {apart} of {runs} pairs of this program's study)"
+    if pairs["copies"].any():
+        why = "their scores are equal with every seed, so these are copies of one run"
+    few = int(np.max(pairs["n_seeds"]))
+    return (
+        f"{head} {_differ(pairs, material, max(1, len(found)))} by Wilcoxon over tasks:"
+        f" {sizes if len(found) else f'closest {sizes}'}. It speaks of these checkpoints only: {why}, and a statement"
+        f" about designs takes {FEWEST_SEEDS} seeds of each ({few or 'none'} here)."
+    )

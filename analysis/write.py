@@ -1,23 +1,21 @@
 """The files of one analysis, each written whole or not at all, and what is printed."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path, PurePath
 
 import pandas as pd
 
 from analysis.analyse import Result
-from analysis.drawings.drawing import Drawing, drawn, file_names, write_figures
-from analysis.grids.grid import Grid
-from analysis.grids.latex import latex_grid
-from analysis.grids.markdown import escape, markdown_grid
-from analysis.questions.pair_figures import LEADING
+from analysis.drawings.drawing import Drawing, drawn, figure_files, write_figures
+from analysis.render import escape_markdown, latex, markdown, markdown_section
 from analysis.result_json import result_json
 from analysis.scores.long_table import scores_for_file
 from analysis.settings import Settings
+from analysis.tables.pairs import LEADING
 from cli.errors import UserError
 from records.files import write_text
+
+Drawings = dict[str, list[Drawing]]  # name of a section -> its figures
 
 
 def output_folder(settings: Settings) -> Path:
@@ -36,26 +34,29 @@ def write_files(result: Result, folder: Path) -> list[Path]:
     Files of an earlier analysis in that folder that this one does not write are taken away, so that no report stands
     beside tables of other scores.
     """
-    texts = {"table.md": document(result), "table.tex": latex_document(result)}
-    texts["by_type.md"] = markdown_grid(result.grids()[0])
-    texts |= {f"{grid.name.replace('-', '_')}.tex": latex_grid(grid) for grid in result.grids()}
-    tables = {name: table for answer in result.answers for name, table in answer.frames.items()}
-    shown = {**result.material.designs, **result.material.references}
-    tables["scores"] = scores_for_file(result.material.whole_frame, shown)
+    drawings = draw(result) if result.material.settings.figures else {}
+    texts = {"table.md": document(result, drawings), "table.tex": latex_document(result)}
+    tables = {name: table for section in result.sections for name, table in section.frames.items()}
+    tables["scores"] = scores_for_file(result.material.frame, result.material.designs)
     texts |= {f"{name}.csv": csv_text(table) for name, table in tables.items()}
-    texts["result.json"] = ""
-    drawings = draw(result) if result.material.settings.figures else []
     if result.material.settings.report:
         from analysis.report.page import report_page  # jinja2, for reports alone
 
         texts["report.html"] = report_page(result, drawings)
-    names = [*texts, *(f"figures/{name}" for name in file_names(drawings))]
+    figures = figure_files([one for some in drawings.values() for one in some], pictures={LEADING})
+    names = [*texts, "result.json", *(f"figures/{name}" for name in figures)]
     texts["result.json"] = result_json(result, names)
     older = _written(folder)
-    paths = write_whole(folder, texts, drawings)
+    try:
+        for name, text in texts.items():
+            write_text(folder / name, text)
+        pictures = write_figures(figures, folder / "figures")
+    except OSError as error:
+        mend = "Name another folder with out=<folder>."
+        raise UserError(f"Cannot write to {folder}: {error.strerror}. {mend}") from error
     for name in older - set(names):
         (folder / name).unlink(missing_ok=True)
-    return paths
+    return [*(folder / name for name in texts), *pictures]
 
 
 def _written(folder: Path) -> set[str]:
@@ -72,67 +73,41 @@ def csv_text(table: pd.DataFrame) -> str:
     return table.to_csv(index=False, lineterminator="\n")
 
 
-def write_whole(folder: Path, texts: Mapping[str, str], drawings: list[Drawing] | None = None) -> list[Path]:
-    """Write texts by file name, and figures, and return their paths. Raises UserError where that is not possible."""
-    try:
-        for name, text in texts.items():
-            write_text(folder / name, text)
-        pictures = write_figures(drawings or [], folder / "figures")
-    except OSError as error:
-        mend = "Name another folder with out=<folder>."
-        raise UserError(f"Cannot write to {folder}: {error.strerror}. {mend}") from error
-    return [*(folder / name for name in texts), *pictures]
+def draw(result: Result) -> Drawings:
+    """Return the figures of each section."""
+    drawings: Drawings = {}
 
+    def make() -> list[Drawing]:
+        drawings.update({section.name: section.draw() for section in result.sections})
+        return [one for some in drawings.values() for one in some]
 
-def draw(result: Result) -> list[Drawing]:
-    """Return the figures of all answers, in the order of the tables."""
-    ending = result.material.settings.numbers.said
-    return drawn(
-        lambda: [
-            replace(one, of=answer.name, caption=one.caption + ending * answer.of_scores)
-            for answer in result.answers
-            for one in answer.draw()
-        ]
-    )
+    drawn(make)
+    return drawings
 
 
 def printed(result: Result, folder: Path) -> str:
     """Return what the screen shows: the main tables, the names of the others, notes, and last the verdict."""
-    titles = [grid.title for grid in result.grids(main=False)]
-    more = [f"## Further tables\n\n{'; '.join(titles)}: in {folder / 'table.md'}.\n"] if titles else []
-    tables = [_table(grid, f" Folder: {folder}.") for grid in result.grids(main=True)]
-    return "\n".join([*tables, *more, f"## Notes\n\n{_list(result.notes, str)}", f"{result.verdict}\n"])
+    titles = [section.title for section in result.sections if not section.main]
+    more = [f"## Further\n\n{'; '.join(titles)}: in {folder / 'table.md'}.\n"] if titles else []
+    tables = [f"## {t.title}\n\n{markdown(t)}" for section in result.sections if section.main for t in section.tables]
+    notes = "".join(f"- {note}\n" for note in result.notes)
+    return "\n".join([*tables, *more, f"## Notes\n\n{notes}", f"{result.verdict}\n"])
 
 
-def document(result: Result) -> str:
-    """Return the page as Markdown: verdict, scores, notes, then one section per answer."""
-    first, *others = result.answers
-    notes, further = result.page_notes()
-    parts = [f"## Verdict\n\n{escape(result.verdict)}\n"]
-    if result.material.settings.figures:
+def document(result: Result, drawings: Drawings | None = None) -> str:
+    """Return the page as Markdown: verdict, then one section after another, notes."""
+    parts = [f"## Verdict\n\n{escape_markdown(result.verdict)}\n"]
+    if drawings:
         parts += [f"![Differences with intervals](figures/{LEADING}.png)\n"]
-    parts += [
-        *map(_table, first.grids),
-        f"## Notes\n\n{_list(notes)}",
-    ]
-    for answer in others:
-        parts += map(_table, answer.grids)
-        parts += [_list(answer.notes)] if answer.grids and answer.notes else []
-    return "\n".join([*parts, *([f"## Further notes\n\n{_list(further)}"] if further else [])])
-
-
-def _table(grid: Grid, after_rest: str = "") -> str:
-    """after_rest: follows the words on a list that is cut."""
-    return f"## {grid.title}\n\n{markdown_grid(grid)}" + (f"\n{grid.rest}{after_rest}\n" if grid.rest else "")
-
-
-def _list(notes: list[str], words: Callable[[str], str] = escape) -> str:
-    """words: applied to each note; a screen shows it as it is."""
-    return "".join(f"- {words(note)}\n" for note in notes)
+    for section in result.sections:
+        figures = [one for one in (drawings or {}).get(section.name, []) if one.name != LEADING]
+        parts.append(markdown_section(section, figures, depth=2, kind="pdf"))
+    notes = "".join(f"- {escape_markdown(note)}\n" for note in result.notes)
+    return "\n".join([*parts, f"## Notes\n\n{notes}"])
 
 
 def latex_document(result: Result) -> str:
     r"""Return all tables, ready for \input, with the notes and the verdict as comments."""
-    tables = "\n".join(map(latex_grid, result.grids()))
+    tables = "\n".join(map(latex, result.tables))
     comments = "\n".join("% " + " ".join(line.split()) for line in [result.verdict, *result.notes])
-    return f"% \\usepackage{{booktabs,graphicx}} in the preamble\n{tables}\n{comments}\n"
+    return f"% \\usepackage{{booktabs,graphicx,longtable}} in the preamble\n{tables}\n{comments}\n"

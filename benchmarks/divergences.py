@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 import torch
 
-from analysis.grids.formats import count, fraction, signed
+from analysis.formats import Unit, count, p_text
 from analysis.scores.mteb_results import read_task
 from analysis.statistics.wilcoxon import signed_rank
 from cli.errors import UserError, guard, quieten
@@ -88,7 +88,9 @@ def row(changed: str, name: str, cell: Cell, usual: Cell | None) -> str:
     by_seed, by_task = (means[0] - means[1] for means in (seeds, both.groupby(level=1).mean()))
     spread = f" +- {by_seed.std():.4f}" if len(by_seed) > 1 else ""
     p = float(signed_rank(by_task.to_numpy()[None]).p[0])
-    return f"{text} {signed(by_seed.mean())}{spread} | {fraction(p)} | {distance(cell):.1e} |"
+    return (
+        f"{text} {Unit(percent=False, digits=4).signed(by_seed.mean())}{spread} | {p_text(p)} | {distance(cell):.1e} |"
+    )
 
 
 @torch.inference_mode()

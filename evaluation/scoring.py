@@ -20,8 +20,7 @@ from evaluation.instructions import Instructions
 from records.files import alone_in
 from records.lineage import texts_read
 
-# parts of the record that grow with the tasks
-BY_NAME = ("inputs", "tasks", "scores", "overlap", "empty", "instructions_used")
+BY_NAME = ("inputs", "tasks", "scores", "overlap", "empty")  # parts of the record that grow with the tasks
 Counts = dict[str, int]
 
 
@@ -152,6 +151,7 @@ class Scoring:
         self.record: dict[str, Any] = {
             "fingerprint": embeddings.fingerprint,
             "instructions": instructions.mode,
+            "instructions_used": instructions.used([task.metadata for task in tasks]),
             "max_length": embeddings.encoder.max_length,
             "mteb": version("mteb"),
             "seed": tasks[0].seed,  # of mteb's draws
@@ -165,10 +165,9 @@ class Scoring:
 
         name, path = task.metadata.name, self.folder / f"{task.metadata.name}.json"
         predictions = None if results.parts(task) else self.predictions  # an aggregate has no data of its own
-        unknown = name not in self.record["tasks"]  # a score whose inputs nobody wrote down proves nothing
-        before, used = self.record["instructions_used"].get(name, {}), self.adapter.instructions.used(task.metadata)
-        unseen = predictions and not (predictions / task.prediction_file_name).is_file()
-        if unknown or before != used or unseen:
+        if name not in self.record["tasks"]:  # a score whose inputs nobody wrote down proves nothing: it is made again
+            path.unlink(missing_ok=True)
+        if predictions and not (predictions / task.prediction_file_name).is_file():
             path.unlink(missing_ok=True)
         if results.finished(self.folder, task, self.record):
             return False
@@ -182,14 +181,13 @@ class Scoring:
     def _write(self, task: Any, counted: Counts) -> None:
         """Put the facts of a new score into the record beside the scores, to which another command may add its own."""
         name, record = task.metadata.name, self.record
+        record["inputs"] |= {place: digest.hexdigest() for place, digest in self.adapter.asked.items()}
         with alone_in(self.folder, wait=True):
             others = results.written_record(self.folder)
             for part in BY_NAME:
-                record[part] |= others.get(part, {})
-            record["inputs"] |= {place: digest.hexdigest() for place, digest in self.adapter.asked.items()}
+                record[part] = {**others.get(part, {}), **record[part]}
             record["tasks"][name], record["scores"][name] = task.metadata.revision, results.digest(self.folder, task)
-            used = self.adapter.instructions.used(task.metadata)
-            for part, value in (("overlap", counted), ("empty", self.adapter.empty), ("instructions_used", used)):
+            for part, value in (("overlap", counted), ("empty", self.adapter.empty)):
                 record[part].pop(name, None)
                 record[part] |= {name: value} if value else {}
             results.write_manifest(self.folder, self.candidate, record)

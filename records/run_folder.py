@@ -95,7 +95,7 @@ def _deviations(config: dict[str, Any], words: Sequence[str], fixed: Sequence[st
     parents = [f"{k}={members[k]}" for k in CHOOSING if k in members]
     chosen = [*(word for word in fixed if _chooses(word)), *parents]
     implied = {**choices_of("train", chosen), **dict.fromkeys(CHOOSING)}
-    if any(k.startswith("data@") for k in members):  # what a mix takes for its sources, unless it is told otherwise
+    if any(k.startswith("data@") for k in members):  # what a mix takes for its sources by default
         of_mix = choices_of("train", [*chosen, f"data={members['data']}"])
         implied |= {k: v for k, v in of_mix.items() if k.startswith("data@")}
     named = [f"{k}-{v}" for k, v in sorted(members.items()) if k not in ("pooler", "attn") and v != implied.get(k)]

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from analysis.drawings.drawing import figure_words, write_figures
+from analysis.drawings.drawing import figure_files, figure_words, write_figures
 from analysis.render import Section, html, markdown_section
 from cli.errors import UserError
 from records.files import write_json, write_text
@@ -23,7 +23,7 @@ def write_section(section: Section, folder: Path, over: str) -> str:
         write_text(folder / f"{section.name}.md", text)
         for name, frame in section.frames.items():
             write_text(folder / f"{name}.csv", frame.to_csv(index=False, lineterminator="\n"))
-        write_figures(drawings, folder / "figures")
+        write_figures(figure_files(drawings), folder / "figures")
         kept = [other for other in _written(folder / SECTIONS) if other["name"] != section.name]
         own: dict[str, Any] = {"name": section.name, "title": section.title, "over": over, "notes": section.notes}
         own["tables"] = [{"title": table.title, "html": html(table)} for table in section.tables]

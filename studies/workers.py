@@ -46,7 +46,7 @@ def run_jobs(
     """
     context = _context(modules)
     waiting, codes = list(jobs), dict[str, int]()
-    running: dict[Any, tuple[Job, ForkServerProcess, float]] = {}  # by what is told when a process ends
+    running: dict[Any, tuple[Job, ForkServerProcess, float]] = {}  # by what waits for a process to end
     usual = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         while True:

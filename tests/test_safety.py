@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.questions.claims import read_claims
+from analysis.tables.claims import read_claims
 from cli.errors import UserError
 from encoders.backbone import load_backbone
 from evaluation.candidates import candidates

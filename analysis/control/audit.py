@@ -1,18 +1,19 @@
 """The audit of a study: the factors that vary, other differences, identical streams, scoring and code."""
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
+import pandas as pd
 from omegaconf import OmegaConf
 
 from analysis.control.find_runs import Found
-from analysis.control.rule import Control, confounds, described, difference_grid, judge, short, value_rows
-from analysis.grids.grid import Cell, Grid
-from analysis.grids.markdown import escape, markdown_grid
+from analysis.control.rule import Control, confounds, described, difference_table, judge, short, value_table
 from analysis.manifests.cost import COST_HEADER, cost_texts
 from analysis.manifests.designs import Design, config_order, labelled
 from analysis.manifests.differences import ABSENT, compare, values_of
 from analysis.names import by_number, listed
+from analysis.render import Table, escape_markdown, markdown
 from cli.compose import CONF
 
 STREAMS = ("data", "dropout", "adapter", "head", "evaluation")
@@ -29,7 +30,7 @@ def audit(study: Found, factors: tuple[str, ...], allow: tuple[str, ...]) -> tup
     return text, control, cells
 
 
-def facts(control: Control, cells: dict[str, Design], factors: tuple[str, ...]) -> Mapping[str, Sequence[Grid | str]]:
+def facts(control: Control, cells: dict[str, Design], factors: tuple[str, ...]) -> Mapping[str, Sequence[Table | str]]:
     """Return heading -> tables and lines, for every format. cells: label -> design with its runs."""
     trained = {label: cell for label, cell in cells.items() if cell.trained}
     below_factors = confounds(compare(cells, factors), cells, factors, most=10**6)
@@ -44,10 +45,10 @@ def facts(control: Control, cells: dict[str, Design], factors: tuple[str, ...]) 
     }
 
 
-def _markdown(parts: Sequence[Grid | str]) -> str:
+def _markdown(parts: Sequence[Table | str]) -> str:
     lines = [part for part in parts if isinstance(part, str)]
-    grids = [markdown_grid(part) for part in parts if isinstance(part, Grid)]
-    return "\n".join([*grids, *(["\n".join(f"- {escape(line)}" for line in lines) + "\n"] if lines else [])])
+    tables = [markdown(part) for part in parts if isinstance(part, Table)]
+    return "\n".join([*tables, *(["\n".join(f"- {escape_markdown(line)}" for line in lines) + "\n"] if lines else [])])
 
 
 def verdict(cells: dict[str, Design], factors: tuple[str, ...], control: Control) -> str:
@@ -62,27 +63,24 @@ def verdict(cells: dict[str, Design], factors: tuple[str, ...], control: Control
     return f"Controlled: these {len(cells)} cells differ only in {', '.join(varying) or 'nothing'}{but}."
 
 
-def _cells(cells: dict[str, Design]) -> Grid:
+def _cells(cells: dict[str, Design]) -> Table:
     rows = []
     for label, cell in cells.items():
         seeds, steps = ", ".join(run.seed for run in cell.runs), {str(r.manifest.get("steps", "-")) for r in cell.runs}
-        texts = [label, seeds, ", ".join(sorted(steps)) if cell.trained else "-", *cost_texts(cell)]
-        rows.append([Cell(text) for text in texts])
-    return Grid("cells", f"{len(cells)} cells.", ["Cell", "Seeds", "Steps", *COST_HEADER], rows, left=2)
+        rows.append([label, seeds, ", ".join(sorted(steps)) if cell.trained else "-", *cost_texts(cell)])
+    frame = pd.DataFrame(rows, columns=["Cell", "Seeds", "Steps", *COST_HEADER])
+    return Table("cells", "Cells", f"{len(cells)} cells.", frame, left=2)
 
 
-def _factors(cells: dict[str, Design], factors: tuple[str, ...]) -> Grid:
-    rows = []
-    for factor in factors:
-        groups: dict[str, list[str]] = {}
-        for label, cell in cells.items():
-            groups.setdefault(cell.factors[factor], []).append(label)
-        rows += value_rows(factor, groups, 10)
-    return Grid("factors", "The factors.", ["Key", "Value", "Cells"], rows, left=3)
+def _factors(cells: dict[str, Design], factors: tuple[str, ...]) -> Table:
+    groups: dict[str, dict[str, list[str]]] = {factor: {} for factor in factors}
+    for factor, (label, cell) in product(factors, cells.items()):
+        groups[factor].setdefault(cell.factors[factor], []).append(label)
+    return value_table("Factors", "The factors.", "Cells", groups, 10)
 
 
-def _others(control: Control, cells: dict[str, Design]) -> list[Grid | str]:
-    refused: list[Grid | str] = [difference_grid(control.refused, cells)] if control.refused else []
+def _others(control: Control, cells: dict[str, Design]) -> list[Table | str]:
+    refused: list[Table | str] = [difference_table(control.refused, cells)] if control.refused else []
     allowed = [f"{note.mark}: {note.text}" for note in control.footnotes]
     rest = [note for note in control.notes if not note.startswith(("Between ", "So it is "))]  # said with the factors
     return [*(refused or ([] if allowed else ["Nothing."])), *allowed, *rest]

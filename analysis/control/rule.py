@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 
-from analysis.grids.grid import Cell, Grid
+import pandas as pd
+
 from analysis.manifests.compared_keys import check_allowed, check_factors
 from analysis.manifests.designs import Design
 from analysis.manifests.differences import ABSENT, Differences, compare, values_of
 from analysis.names import listed
+from analysis.render import Table
 from analysis.scores.tasks import parts_of
 from analysis.settings import Settings
 from cli.compose import flat
@@ -25,16 +27,16 @@ MOST_NOTES = 6
 
 
 class NotControlledError(UserError):
-    """The designs do not compare; `grid` is the table of the keys in which they differ."""
+    """The designs do not compare; `table` has the keys in which they differ."""
 
-    def __init__(self, message: str, grid: Grid) -> None:
+    def __init__(self, message: str, table: Table) -> None:
         super().__init__(message)
-        self.grid = grid
+        self.table = table
 
 
 @dataclass(frozen=True)
 class Footnote:
-    """`text` says what differs. `value_of`: design -> its values, told apart by number; `marked`: the exceptions."""
+    """`text` says what differs. `value_of`: design -> its values, by number; `marked`: the exceptions."""
 
     mark: str
     text: str
@@ -57,15 +59,15 @@ class Control:
 
 
 def controlled(shown: dict[str, Design], tasks: Iterable[str], settings: Settings) -> Control:
-    """Hold the manifests of the designs `shown` against the control rule.
+    """Hold the manifests of `shown` designs against the control rule.
 
     tasks: those whose inputs count. Raises `NotControlledError`, with keys and remedy, where anything is refused.
     """
     parts = {part for task in tasks for part in (task, *parts_of(task))}
     control = judge(shown, settings.factors, settings.allow, parts)
     if control.refused:
-        grid = difference_grid(control.refused, shown)
-        raise NotControlledError(refusal(control, shown, settings.factors, settings.allow), grid)
+        table = difference_table(control.refused, shown)
+        raise NotControlledError(refusal(control, shown, settings.factors, settings.allow), table)
     return control
 
 
@@ -117,18 +119,17 @@ def refusal(control: Control, designs: dict[str, Design], factors: tuple[str, ..
     )
 
 
-def difference_grid(keys: dict[str, str], designs: dict[str, Design]) -> Grid:
+def difference_table(keys: dict[str, str], designs: dict[str, Design]) -> Table:
     """Return the table key | value | designs, for keys -> the seed that shows each (or "")."""
-    rows = []
-    for key, seed in keys.items():
-        rows += value_rows(f"{key} (seed {seed})" if seed else key, values_of(key, designs, seed), 8)
-    return Grid("differences", "Keys that differ beside the factors.", ["Key", "Value", "Designs"], rows, left=3)
+    groups = {f"{key} (seed {seed})" if seed else key: values_of(key, designs, seed) for key, seed in keys.items()}
+    return value_table("What else differs", "Keys that differ beside the factors.", "Designs", groups, 8)
 
 
-def value_rows(name: str, groups: dict[str, list[str]], most: int) -> list[list[Cell]]:
-    """Return a row per value: the name in the first alone, the value, at most so many of the designs that have it."""
-    rows = [[Cell(""), Cell(short(value)), Cell(listed(units, most))] for value, units in groups.items()]
-    return [[Cell(name), *rows[0][1:]], *rows[1:]] if rows else []
+def value_table(title: str, caption: str, units: str, groups: dict[str, dict[str, list[str]]], most: int) -> Table:
+    """Return a row per key and value, with at most so many designs that have it. groups: key -> value -> them."""
+    rows = [(key, short(value), listed(of, most)) for key, values in groups.items() for value, of in values.items()]
+    frame = pd.DataFrame(rows, columns=["Key", "Value", units])
+    return Table(title.lower().replace(" ", "-"), title, caption, frame, left=3)
 
 
 def confounds(

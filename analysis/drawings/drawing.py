@@ -1,7 +1,7 @@
 """Figures -> bytes: the same figure gives the same bytes, with no date in them."""
 
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -22,8 +22,6 @@ class Drawing:
     title: str
     caption: str
     figure: "Figure"
-    alt: str = ""
-    of: str = ""
 
 
 def drawn(make: Callable[[], list[Drawing]]) -> list[Drawing]:
@@ -56,15 +54,15 @@ def figure_words(drawing: Drawing) -> dict[str, Any]:
     return words | {"svg": b64encode(figure_bytes(drawing, "svg")).decode(), "width": width, "height": height}
 
 
-def file_names(drawings: list[Drawing]) -> dict[str, tuple[Drawing, str]]:
-    """Return name of a file -> what it shows, and its kind: each figure as PDF and PNG."""
-    return {f"{drawing.name}.{kind}": (drawing, kind) for drawing in drawings for kind in ("pdf", "png")}
+def figure_files(drawings: list[Drawing], pictures: Container[str] | None = None) -> dict[str, tuple[Drawing, str]]:
+    """Return name of a file -> figure and kind: each figure as PDF, those of `pictures` (None: all) as PNG."""
+    pdf = {f"{one.name}.pdf": (one, "pdf") for one in drawings}
+    return pdf | {f"{one.name}.png": (one, "png") for one in drawings if pictures is None or one.name in pictures}
 
 
-def write_figures(drawings: list[Drawing], folder: Path) -> list[Path]:
-    """Write each figure as PDF and PNG to `folder`; return the paths."""
-    files = {folder / name: what for name, what in file_names(drawings).items()}
-    for path, (drawing, kind) in files.items():
-        with replacing(path) as draft:
+def write_figures(files: dict[str, tuple[Drawing, str]], folder: Path) -> list[Path]:
+    """Write `figure_files` to `folder`; return the paths."""
+    for name, (drawing, kind) in files.items():
+        with replacing(folder / name) as draft:
             draft.write_bytes(figure_bytes(drawing, kind))
-    return list(files)
+    return [folder / name for name in files]

@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from analysis.grids.formats import count, operations
+from analysis.formats import count, operations
 from analysis.manifests.designs import Design
 from records.lineage import OTHER_RUNS
 
 COST_HEADER = ["Trainable", "Train FLOPs", "Train tok/s", "Peak MiB"]
-PAIR_COST_HEADER = ["Trainable", "Train tok/s"]
 
 
 def has_costs(designs: Mapping[str, Design]) -> bool:
@@ -30,15 +29,6 @@ def cost_texts(design: Design) -> list[str]:
     parameters, flops, speed, peak = costs(design)
     rates = ["-" if rate is None else f"{rate:,.0f}" for rate in (speed, peak and peak / 2**20)]
     return [count(parameters), operations(flops), *rates]
-
-
-def pair_cost_texts(first: Design, second: Design) -> list[str]:
-    """Return the costs of the second design against the first: parameters as a difference, speed as a ratio, or "-"."""
-    more, speed, slower = "-", tokens_per_second(second), tokens_per_second(first)
-    if first.parameters is not None and second.parameters is not None:
-        step = second.parameters - first.parameters
-        more = f"{'-' if step < 0 else '+'}{count(abs(step))}"
-    return [more, "-" if speed is None or slower is None else f"x {speed / slower:.2f}"]
 
 
 def tokens_per_second(design: Design) -> float | None:

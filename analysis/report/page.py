@@ -1,33 +1,85 @@
 """Result and figures -> report.html: one file, no network."""
 
 from pathlib import Path
+from typing import Any
 
 from jinja2 import Environment, FileSystemLoader
+from markupsafe import Markup
 
 from analysis.analyse import Result
-from analysis.drawings.drawing import Drawing
-from analysis.grids.formats import typeset
-from analysis.questions.pair_figures import LEADING
-from analysis.report.parts import answer_part, answer_parts, manifest_audit, representation_parts
+from analysis.control.audit import facts, verdict
+from analysis.control.rule import Control
+from analysis.drawings.drawing import Drawing, figure_words
+from analysis.formats import typeset
+from analysis.names import listed
+from analysis.render import Table, html
+from analysis.settings import Settings
+from analysis.tables.pairs import LEADING
+from cli.errors import reading
+from records.files import read_object
 
 HERE = Path(__file__).resolve().parent
+SECTIONS = "sections.json"
+FOREIGN = "No manifests: foreign scores. Nothing shows that the designs differ in the factors alone."
+Part = dict[str, Any]  # name (its anchor), title, over, tables (title, html), figures, notes
 
 
-def report_page(result: Result, drawings: list[Drawing]) -> str:
-    """Return the text of the page."""
+def report_page(result: Result, drawings: dict[str, list[Drawing]]) -> str:
+    """Return the text of the page: verdict, leading figure and means, then one section after another."""
     templates = Environment(loader=FileSystemLoader(HERE), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     templates.filters["minus"] = typeset
-    notes, further = result.page_notes()
-    leading = [drawing for drawing in drawings if drawing.name == LEADING]
+    every = [one for some in drawings.values() for one in some]
+    parts = [
+        _part(
+            f"section-{section.name}",
+            section.title,
+            section.tables,
+            [figure_words(one) for one in drawings.get(section.name, []) if one.name != LEADING],
+            section.notes,
+        )
+        for section in result.sections
+    ]
     return templates.get_template("page.html.j2").render(
         title=f"{len(result.material.designs)} designs on {len(result.material.matrix)} tasks",
         verdict=result.verdict,
-        first=answer_part(result.answers[0], leading),
-        notes=notes,
-        parts=[
-            *answer_parts(result.answers[1:], [drawing for drawing in drawings if drawing not in leading]),
-            *representation_parts(result.material.settings),
-        ],
-        audit=manifest_audit(result),
-        further=further,
+        leading=[figure_words(one) for one in every if one.name == LEADING],
+        parts=parts,
+        folded=[*representation_parts(result.material.settings), *manifest_audit(result)],
+        notes=result.notes,
     )
+
+
+def _part(name: str, title: str, tables: list[Table], figures: list[dict[str, Any]], notes: list[str]) -> Part:
+    shown = [(table.title if table.title != title else "", Markup(html(table))) for table in tables]
+    return {"name": name, "title": title, "over": "", "tables": shown, "figures": figures, "notes": notes}
+
+
+def manifest_audit(result: Result) -> list[Part]:
+    """Return the parts of the audit; one part where no design has a manifest."""
+    material = result.material
+    cells = {label: design for label, design in material.designs.items() if design.runs}
+    if not cells:
+        return [_part("audit", "What is compared", [], [], [FOREIGN])]
+    control = Control(footnotes=material.footnotes, notes=result.control_notes)
+    bare = [label for label in material.designs if label not in cells]
+    lines = [verdict(cells, material.settings.factors, control)]
+    lines += [f"Without a manifest, so nothing is known of them: {listed(bare, 10)}."] if bare else []
+    parts = [_part("audit", "What is compared", [], [], lines)]
+    for k, (title, items) in enumerate(facts(control, cells, material.settings.factors).items()):
+        tables = [item for item in items if isinstance(item, Table)]
+        parts.append(_part(f"audit-{k}", title, tables, [], [item for item in items if isinstance(item, str)]))
+    return parts
+
+
+def representation_parts(settings: Settings) -> list[Part]:
+    """Return the sections in the folder, if any. Raises UserError for what that command has not written."""
+    if settings.representation is None:
+        return []
+    with reading(settings.representation / SECTIONS, "Run python -m representation again."):
+        held = read_object(settings.representation / SECTIONS)["sections"]
+        return [
+            {key: section[key] for key in ("title", "over", "notes")}
+            | {"name": f"representation-{section['name']}", "figures": [dict(one) for one in section["figures"]]}
+            | {"tables": [(table["title"], Markup(table["html"])) for table in section["tables"]]}
+            for section in held
+        ]

@@ -1,6 +1,6 @@
 """The designs and tasks that `models=`, `seeds=`, `types=` and `tasks=` choose, and their order."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
@@ -14,7 +14,7 @@ from cli.errors import UserError
 
 
 def choose(scores: Scores, settings: Settings) -> Scores:
-    """Return the scores of the designs to compare and of their untrained references, on the tasks asked for.
+    """Return the scores of what is compared, on the tasks asked for.
 
     Without `models=`: all trained designs (or all, where none is trained), in config order. With it: in the order
     given, the matches of a glob in config order; a glob takes untrained references only if it says "untrained".
@@ -25,12 +25,11 @@ def choose(scores: Scores, settings: Settings) -> Scores:
     compared = _compared(scores.designs, settings)
     if settings.seeds and "seed" not in settings.allow:
         _check_every_seed(scores.frame, compared, settings.seeds)
-    shown = dict.fromkeys([*compared, *twins_of(compared, scores.designs).values()])
     frame = _rows(scores.frame, settings)
     return replace(
         scores,
-        frame=frame[frame["design"].isin(list(shown))],
-        designs={label: scores.designs[label] for label in shown},
+        frame=frame[frame["design"].isin(compared)],
+        designs={label: scores.designs[label] for label in compared},
         compared=tuple(compared),
         control=_control(scores.designs, compared, settings.against),
     )
@@ -60,7 +59,7 @@ def _of_seeds(scores: Scores, settings: Settings) -> Scores:
 
 
 def _compared(designs: dict[str, Design], settings: Settings) -> list[str]:
-    """Return the labels of the designs to compare, in order."""
+    """Return the labels of what is compared, in order."""
     ordered = config_order(designs, settings.order)
     chosen = [label for label in ordered if designs[label].trained] or ordered
     if settings.models:
@@ -115,21 +114,3 @@ def _rows(frame: pd.DataFrame, settings: Settings) -> pd.DataFrame:
             wanted |= matches
         frame = frame[frame[column].isin(wanted)] if patterns else frame
     return frame
-
-
-def twins_of(labels: Iterable[str], designs: dict[str, Design]) -> dict[str, str]:
-    """Return design -> its untrained reference, for the designs that are trained and have one."""
-    twins: dict[str, str] = {}
-    for label in labels:
-        mine = designs[label]
-        if mine.trained and any(mine.factors.values()):
-            same = [name for name, other in designs.items() if not other.trained and _same_cell(mine, other)]
-            twins |= {label: same[0]} if same else {}
-    return twins
-
-
-def _same_cell(mine: Design, other: Design) -> bool:
-    """Study, pooler, attention and further factors (a csv knows factors alone); a reference without a run has no
-    training keys."""
-    agree = (mine.study, mine.pooler, mine.attn) == (other.study, other.pooler, other.attn)
-    return agree and all(other.factors.get(key) in (value, "absent", None) for key, value in mine.factors.items())

@@ -7,7 +7,6 @@ import pandas as pd
 
 from analysis.manifests.designs import Design
 from analysis.names import listed
-from analysis.scores.choose import twins_of
 from analysis.scores.long_table import Scores
 from analysis.scores.tasks import Benchmark, parts_of
 from cli.errors import UserError
@@ -34,12 +33,9 @@ def complete(scores: Scores, missing: str) -> Scores:
     if scores.control and scores.control not in kept:
         mend = "Choose another, or leave missing=drop_models out."
         raise UserError(f"against={scores.control} lacks tasks and was dropped. {mend}")
-    shown = [*kept, *twins_of(kept, scores.designs).values()]
-    frame = frame[frame["design"].isin(shown) & frame["task"].isin(tasks)]
+    frame = frame[frame["design"].isin(kept) & frame["task"].isin(tasks)]
     _check_alike(frame)
-    whole = replace(
-        scores, frame=frame, designs={label: scores.designs[label] for label in shown}, compared=tuple(kept)
-    )
+    whole = replace(scores, frame=frame, designs={label: scores.designs[label] for label in kept}, compared=tuple(kept))
     return replace(whole, notes=(*scores.notes, *_of_what(whole), *notes, *more, *lost))
 
 
@@ -66,7 +62,7 @@ def _usable(frame: pd.DataFrame, policy: str) -> tuple[pd.DataFrame, Notes]:
 def _without_parts(frame: pd.DataFrame, designs: Sequence[str]) -> tuple[pd.DataFrame, Notes]:
     """Return `frame` without the parts of aggregates, which would count twice, and a note that names them.
 
-    Only where every unit (design, seed) of the designs compared has the aggregate: else its parts are all there is.
+    Only where every unit (design, seed) that is compared has the aggregate: else its parts are all there is.
     """
     have = _has(frame, frame, designs)
     notes, gone = [], set[str]()

@@ -14,7 +14,7 @@ from cli.errors import UserError, reading
 from records.files import read_object
 
 KINDS = ("mean", "spearman", "average_precision")
-REMEDY = "Score the task again, or leave the items out: items=none."
+REMEDY = "Score the task again, or leave tables=[items] out."
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Items:
     values: dict[tuple[str, str], Floats] = field(default_factory=dict)
 
     def seeds_of(self, designs: Sequence[str]) -> list[str]:
-        """Return the seeds for which each of the designs has these items."""
+        """Return the seeds for which each design has these items."""
         return by_number(set.intersection(*({seed for other, seed in self.values if other == d} for d in designs)))
 
     def table(self, designs: Sequence[str], seeds: Sequence[str]) -> Floats:
@@ -100,5 +100,5 @@ def _check_same(one: Items, other: Items) -> None:
     if one.ids != other.ids or one.statistic != other.statistic or not np.array_equal(one.truth, other.truth):
         raise UserError(
             f"The items of {one.task} differ between {one.source} and {other.source}, so they cannot be paired."
-            " Score both on the same data, or leave the items out with items=none."
+            " Score both on the same data, or leave tables=[items] out."
         )

@@ -55,7 +55,7 @@ class Scores:
     """All sources as one table, as `load`, `choose` and `complete` hand it on.
 
     `frame`: the columns of `Row` and `design`, score in -1..1; `designs`: label -> design, of all in the frame;
-    `compared`: those that are compared, in order, where the others are their untrained references; `control`: the one
+    `compared`: those that are compared, in order; `control`: the one
     of them that `against=` names, or ""; `reading`: notes on how files were read.
     """
 

@@ -21,7 +21,7 @@ class Sizes:
     documents: int = 320  # of the retrieval corpus; all other tasks use texts of these documents only
     queries: int = 160  # whose summaries are embedded: of retrieval, reranking and the tasks of pairs
     candidates: int = 10  # documents to rerank for a query, its own among them
-    classes: int = 8  # largest subpackages that are told apart
+    classes: int = 8  # largest subpackages, which are the classes
     class_members: int = 24  # smallest subpackage that makes a class
     train_per_class: int = 16  # classification: texts to draw the few shots from
     body_chars: int = 600  # documents are cut here, at a word

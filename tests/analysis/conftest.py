@@ -68,28 +68,28 @@ def new_study(tmp_path_factory) -> Callable[[], Study]:
 
 
 def analysed(words: tuple, asked: tuple[str, ...] | None) -> Any:
-    """The result of override words, with the answers to the questions named alone; None: to all."""
+    """The result of override words, with the sections named alone; None: with all."""
     from analysis.analyse import analyse
     from analysis.cli import read_arguments
-    from analysis.questions import question
+    from analysis.tables import sections
 
-    named = {module.__name__.rpartition(".")[2]: module for module in question.questions()}
+    named = {module.__name__.rpartition(".")[2]: module for module in sections.SHOWN}
     kept = tuple(named.values()) if asked is None else tuple(named[name] for name in named if name in asked)
     assert asked is None or len(kept) == len(asked), asked
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(question, "questions", lambda: kept)
+        patch.setattr(sections, "SHOWN", kept)
         return analyse(read_arguments([str(word) for word in words]))
 
 
 @pytest.fixture(scope="module")
 def analyse_words(request) -> Callable:
-    """Return a function: override words -> result. A file of tests on some questions names them in ASKED."""
+    """Return a function: override words -> result. A file of tests on some sections names them in ASKED."""
     return lambda *words: analysed(words, getattr(request.module, "ASKED", None))
 
 
 @pytest.fixture(scope="session")
 def read_words() -> Callable:
-    """As `analyse_words`, but no question is answered: what is read, chosen, refused and noted is settled before."""
+    """As `analyse_words`, but without sections: what is read, chosen, refused and noted is settled before."""
     return lambda *words: analysed(words, ())
 
 

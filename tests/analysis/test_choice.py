@@ -70,22 +70,6 @@ def test_types_and_tasks(filled, read_words):
     assert {kind: len(tasks) for kind, tasks in result.material.types.items()} == {"Retrieval": 1, "STS": 8}
     one = read_words(f"scores={filled.root}", "types=[STS]")
     assert set(one.material.pairs["type"]) == {"STS"}  # no row "All" that would repeat it
-    assert list(one.material.means.columns) == ["STS"]
-
-
-def test_before_and_after(study, analyse_words, spread_scores):
-    filled = fill(study, spread_scores)
-    filled.run("eos-bi", {"STS0": 0.1}, trained=False)
-    for design in DESIGNS:
-        filled.run(design, spread_scores(0.33), seed=1)
-    result = analyse_words(f"scores={filled.root}")
-    gain = result.material.gain
-    assert list(gain.index.get_level_values("design").unique()) == ["eos-causal"]
-    assert gain.loc[("eos-causal", "gain"), "STS"] == pytest.approx((0.33 + 0.33) / 2 - 0.1)
-    assert gain.loc[("eos-causal", "after"), "STS"] == pytest.approx(result.material.means.loc["eos-causal", "STS"])
-    assert any("No before-and-after row for eos-bi" in note for note in result.notes)
-    assert "Before training: seeds 0, after it: 0, 1 (eos-causal)." in result.notes
-    assert set(result.material.whole_frame["design"]) == {*result.material.designs, "eos-causal (untrained)"}
 
 
 def test_a_glob_names_the_scores_of_several_studies(tmp_path):

@@ -51,7 +51,7 @@ def test_the_command_writes_prints_and_imports_little(wide, tmp_path):
     assert loaded & ours <= {"analysis", "cli", "records"}
     assert list(here.iterdir()) == []
     out = wide.parent / "wide-analysis"
-    names = {f"{name}.{ending}" for name in ("by_type", "pairs") for ending in ("csv", "tex")}
+    names = {"means.csv", "pairs.csv"}
     assert {*names, "result.json", "scores.csv", "table.md", "table.tex"} <= {p.name for p in out.iterdir()}
     assert str(out / "pairs.csv") in done.stdout
     pairs = pd.read_csv(out / "pairs.csv")

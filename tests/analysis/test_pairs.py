@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from analysis.questions.compared_pairs import BOTH, NO, TASKS_ONLY, TESTED, compare_pairs, without_one_task
 from analysis.settings import Settings
 from analysis.statistics.correction import holm
 from analysis.statistics.power import components, detectable
 from analysis.statistics.seeds import outside, over_tasks_and_seeds, reach, spreads, two_sided
+from analysis.tables.compared_pairs import BOTH, NO, TASKS_ONLY, TESTED, compare_pairs, from_design, without_one_task
 from tests.analysis.three_seeds import by_seed, long_frame
 
 BLOCKS = {"Reranking": ["r0", "r1", "r2"], "STS": [f"s{k}" for k in range(9)]}
@@ -36,13 +36,14 @@ def test_difference_is_second_minus_first_in_the_order_of_the_columns():
         assert row.n_tasks == len(tasks)
 
 
-def test_against_keeps_the_pairs_of_one_design_and_their_direction():
+def test_against_keeps_the_pairs_of_one_design_which_is_the_first_of_each():
     every, held = compare_pairs(matrix(), BLOCKS, settings()), compare_pairs(matrix(), BLOCKS, settings(), control="b")
-    assert list(zip(held["first"], held["second"], strict=True)) == [("a", "b"), ("b", "c")] * 2
+    assert list(zip(held["first"], held["second"], strict=True)) == [("b", "a"), ("b", "c")] * 2
     assert held["family_size"].tolist() == [2] * 4
-    merged = held.merge(every, on=["type", "first", "second"])
-    np.testing.assert_array_equal(merged["p_wilcoxon_x"], merged["p_wilcoxon_y"])
-    np.testing.assert_array_equal(merged["mean_difference_x"], merged["mean_difference_y"])
+    turned = from_design(every, "b")
+    for name in ("type", "first", "second", "p_wilcoxon"):
+        assert held[name].tolist() == turned[name].tolist()
+    np.testing.assert_allclose(held[["mean_difference", "low", "high"]], turned[["mean_difference", "low", "high"]])
 
 
 def seeded(lift=0.0, seeds=3, draw=0):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from analysis.manifests.designs import Design
-from analysis.questions.crossings import complete_grid, crossings, factor_table, varying
+from analysis.tables.crossings import complete_grid, crossing_of, factor_table, varying
 
 PLAIN, HEADS, TOKENS, ATTNS = (
     ["eos", "mean", "weightedmean"],
@@ -28,14 +28,14 @@ def eighteen():
 
 def test_a_full_crossing_is_used_whole_and_needs_no_note():
     rows = [(p, a, "all" if p in HEADS else "") for p, a in product(PLAIN + HEADS, ATTNS)]
-    (found,), notes = crossings(table(rows))
+    found, notes = crossing_of(table(rows))
     assert found.levels == {"pooler": PLAIN + HEADS, "attn": ATTNS}
     assert found.designs == list(table(rows).index)
     assert notes == []
 
 
-def test_eighteen_designs_give_three_factors_and_the_readings():
-    (three, wide), notes = crossings(eighteen())
+def test_eighteen_designs_give_three_factors():
+    three, notes = crossing_of(eighteen())
     assert three.levels == {"pooler": HEADS, "attn": ATTNS, "pooler.tokens": TOKENS}
     assert three.designs[:4] == [
         "lastlayer-causal-last",
@@ -43,9 +43,6 @@ def test_eighteen_designs_give_three_factors_and_the_readings():
         "lastlayer-causal-all",
         "lastlayer-bi-last",
     ]
-    assert list(wide.levels) == ["reading", "attn"]
-    assert wide.levels["reading"] == [*PLAIN, *(f"{p}/{t}" for p, t in product(HEADS, TOKENS))]
-    assert sorted(wide.designs) == sorted(eighteen().index)
     assert len(notes) == 1
     assert "12 of 18 designs" in notes[0]
     assert "left out: eos-causal, eos-bi, mean-causal, mean-bi, weightedmean-causal, weightedmean-bi." in notes[0]
@@ -53,31 +50,30 @@ def test_eighteen_designs_give_three_factors_and_the_readings():
 
 def test_a_missing_cell_drops_a_level_and_names_it():
     kept = eighteen().drop(index="multilayer-bi-mean")
-    (three, wide), notes = crossings(kept)
+    three, notes = crossing_of(kept)
     assert three.levels["pooler.tokens"] == ["last", "all"]
     assert len(three.designs) == 8
-    assert len(wide.designs) == 16
-    assert "multilayer-causal-mean" in notes[1]
+    assert "8 of 17 designs" in notes[0]
 
 
 def test_a_factor_with_one_level_left_is_held():
     rows = [*[(p, a, "8") for p, a in product(PLAIN, ATTNS)], ("eos", "causal", "16")]
-    (found,), (note,) = crossings(table(rows, ("pooler", "attn", "lora.r")))
+    found, (note,) = crossing_of(table(rows, ("pooler", "attn", "lora.r")))
     assert found.fixed == {"lora.r": "8"}
     assert len(found.designs) == 6
     assert "at lora.r 8 are over 6 of 7 designs" in note
 
 
 def test_nothing_crossed():
-    assert crossings(table([("eos", "causal", ""), ("mean", "bi", "")]))[0] == []
-    assert "no two of pooler, attn" in crossings(table([("eos", "causal", ""), ("mean", "bi", "")]))[1][0]
-    assert crossings(factor_table({"a": Design("a"), "b": Design("b")})) == ([], [])
+    assert crossing_of(table([("eos", "causal", ""), ("mean", "bi", "")]))[0] is None
+    assert "no two of pooler, attn" in crossing_of(table([("eos", "causal", ""), ("mean", "bi", "")]))[1][0]
+    assert crossing_of(factor_table({"a": Design("a"), "b": Design("b")})) == (None, [])
 
 
 def test_designs_alike_in_all_factors_are_named():
     rows = table([(p, a, "") for p, a in product(PLAIN, ATTNS)] + [("eos", "bi", "")])
-    found, (note,) = crossings(rows)
-    assert found == []
+    found, (note,) = crossing_of(rows)
+    assert found is None
     assert note.startswith("No factorial effects: eos-bi, eos-bi do not differ in pooler, attn")
 
 
@@ -96,9 +92,9 @@ def test_the_search_is_the_largest_of_all_sub_grids():
             ]
             crossed = sum(len(x) > 1 for x in own)
             if crossed >= 2 and set(product(*own)) <= set(held):
-                best = max(best, (len(list(product(*own))), crossed))
-        found = complete_grid(pd.DataFrame(held, columns=list(levels)), "designs")
-        size = found and (len(list(product(*found.values()))), sum(len(x) > 1 for x in found.values()))
+                best = max(best, (crossed, len(list(product(*own)))))
+        found = complete_grid(pd.DataFrame(held, columns=list(levels)))
+        size = found and (sum(len(x) > 1 for x in found.values()), len(list(product(*found.values()))))
         assert (size or (0, 0)) == best
         assert found is None or set(product(*found.values())) <= set(held)
 

@@ -9,8 +9,7 @@ from matplotlib.figure import Figure
 from analysis.cli import read_arguments
 from analysis.drawings.drawing import Drawing
 from analysis.render import Section, Table
-from analysis.report.page import report_page
-from analysis.report.parts import representation_parts
+from analysis.report.page import report_page, representation_parts
 from analysis.settings import Settings
 from cli.errors import UserError
 from representation.write import write_section
@@ -41,7 +40,7 @@ def wide(tmp_path):
 
 def test_sections_have_tables_figures_and_notes(folder, wide, analyse_words):
     result = analyse_words(wide, "report=true", f"representation={folder}")
-    page = report_page(result, [])
+    page = report_page(result, {})
     section = page.partition('id="representation-layers"><summary><h2>Layers</h2>')[2].partition("<h2")[0]
     for part in ("two encoders", 'id="table-layers-toy"', "a: a footnote", "\N{MINUS SIGN}0.100", "A note."):
         assert part in section
@@ -49,7 +48,7 @@ def test_sections_have_tables_figures_and_notes(folder, wide, analyse_words):
     assert 'width="192" height="96"' in section
     assert "layers_line.pdf" not in section, "beside another page"
     assert NASTY not in page
-    without = report_page(analyse_words(wide, "report=true"), [])
+    without = report_page(analyse_words(wide, "report=true"), {})
     assert 'id="representation-' not in without
 
 

@@ -26,7 +26,7 @@ def test_seeds_are_averaged_and_counted(study, analyse_words, spread_scores):
         study.run("mean-bi", spread_scores(base + 0.1), seed=seed)
     result = analyse_words(f"scores={study.root}")
     assert result.material.matrix.loc["STS0", "eos-causal"] == pytest.approx((0.208 + 0.308 + 0.708) / 3)
-    assert any("3 seeds" in note and "0, 1, 2" in note for note in result.notes)
+    assert "Every design has 3 seeds: 0, 1, 2." in result.sections[0].notes
 
 
 def test_a_seed_twice_names_both_folders(study, read_words, spread_scores):

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from analysis.manifests.designs import Design
-from analysis.questions import design_by_type
-from analysis.questions.compared_pairs import compare_pairs
-from analysis.questions.question import Material
 from analysis.settings import Settings
 from analysis.statistics.correction import holm
+from analysis.tables import design_by_type
+from analysis.tables.compared_pairs import compare_pairs, from_design
+from analysis.tables.material import Material
 from tests.analysis.three_seeds import by_seed, long_frame
 
 KINDS = ("STS", "Retrieval", "Classification")
@@ -35,27 +35,32 @@ def noise(seed, designs, tasks=24, sd=0.01):
 
 def test_the_rows_are_the_pairs_of_the_types_turned_to_the_reference():
     of = material(by_seed(noise(0, 4), 3), "abcd", control="b")
-    answer = design_by_type.answer(of)
+    section = design_by_type.section(of)
     rows = of.pairs[of.pairs["type"] != "All"]
     np.testing.assert_allclose(rows["p_holm"], holm(rows["p"].to_numpy()))
-    turned = design_by_type.from_reference(rows, "b")
-    one = turned[turned["design"] == "a"].iloc[0]
-    pair = rows[rows["first"] == "a"].iloc[0]
-    assert (one["low"], one["mean_difference"], one["high"]) == (-pair["high"], -pair["mean_difference"], -pair["low"])
-    (grid,) = answer.grids
-    assert [row[0].text for row in grid.rows] == ["a", "c", "d"]
-    sts = rows[rows["type"] == "STS"].set_index(["first", "second"])["mean_difference"]
-    shown = [float(row[1].text) for row in grid.rows]
-    assert shown == pytest.approx([-sts["a", "b"], sts["b", "c"], sts["b", "d"]], abs=5e-5)
-    assert [drawn.name for drawn in answer.drawings] == ["design_by_type"]
+    (table,) = section.tables
+    assert table.frame["Design"].tolist() == ["a", "c", "d"]
+    sts = rows[rows["type"] == "STS"].set_index("second")["mean_difference"]
+    shown = [float(text.strip("*\N{DAGGER}")) for text in table.frame["STS (8)"]]
+    assert shown == pytest.approx((100 * sts[["a", "c", "d"]]).tolist(), abs=0.051)
+    assert [drawn.name for drawn in section.draw()] == ["design_by_type"]
+
+
+def test_pairs_are_turned_with_their_intervals():
+    of = material(by_seed(noise(0, 3), 3), "abc")
+    turned, pair = from_design(of.main_pairs, "b").iloc[0], of.main_pairs.iloc[0]
+    assert (pair["first"], pair["second"], turned["first"], turned["second"]) == ("a", "b", "b", "a")
+    assert (turned["low"], turned["mean_difference"], turned["high"]) == (
+        -pair["high"], -pair["mean_difference"], -pair["low"]
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_designs_that_differ_by_type_are_found_where_there_are_seeds(seeds):
     scores = by_seed(noise(9, 2, tasks=16), seeds)
     scores[1, :8] += 0.05
-    (answer,) = [design_by_type.answer(material(scores, ["a-causal", "b-causal"], kinds=KINDS[:2]))]
-    (test,) = answer.frames["design_by_type"].to_dict("records")
+    (found,) = [design_by_type.section(material(scores, ["a-causal", "b-causal"], kinds=KINDS[:2]))]
+    (test,) = found.frames["design_by_type"].to_dict("records")
     assert test["p_permutation"] <= 0.05
-    assert ("depend on the type of task" in answer.notes[0]) == (seeds == 3)
+    assert ("differences between designs depend on" in found.notes[0]) == (seeds == 3)
     assert np.isnan(test["p"]) == (seeds == 1)

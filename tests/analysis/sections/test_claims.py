@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp, wilcoxon
 
-from analysis.questions import claims
-from analysis.questions.claims import Claim
+from analysis.render import texts
 from analysis.statistics.correction import holm
+from analysis.tables import claims
+from analysis.tables.claims import Claim
 from cli.errors import UserError
 from tests.analysis.sections.test_by_type import material, noise
 from tests.analysis.three_seeds import by_seed
@@ -36,8 +37,8 @@ def table(scores, of, **changes):
     with TemporaryDirectory() as folder:
         path = Path(folder, "claims.yaml")
         path.write_text(json.dumps([claim._asdict() for claim in of]))  # JSON is YAML
-        answer = claims.answer(material(scores, FIVE, claims=path, **changes))
-    return answer.frames["claims"], answer
+        found = claims.section(material(scores, FIVE, claims=path, **changes))
+    return found.frames["claims"], found
 
 
 @pytest.mark.parametrize("control", ["", M1, M4])
@@ -72,8 +73,8 @@ VERDICTS = [
     (Claim("", M2, M1, published=-0.01), "significant", True, "opposite"),
     (Claim("", M3, M1, published=0.01), "significant in the opposite direction", False, "opposite"),
     (Claim("", M1, M3), "significant", True, ""),
-    (Claim("", M4, M1, published=0.01), "equivalent within .01", False, NONE),
-    (Claim("", M4, M1, "level"), "equivalent within .01", True, ""),
+    (Claim("", M4, M1, published=0.01), "equivalent", False, NONE),
+    (Claim("", M4, M1, "level"), "equivalent", True, ""),
     (Claim("", M2, M1, "level", published=0.01), "significantly different", False, "same"),
     (Claim("", M5, M1, "level"), NONE, False, ""),
     (Claim("", M5, M1), NONE, False, ""),
@@ -88,9 +89,9 @@ def test_verdicts_that_were_planted():
     assert list(zip(found["verdict"], found["holds"], found["sign"], strict=True)) == [tuple(v) for _, *v in VERDICTS]
     (first,) = answer.notes
     assert first.startswith("Claims that hold: 4 of 12 (significant 3, significant in the opposite direction 1,")
-    (grid,) = answer.grids
-    assert [row[7].style == "best" for row in grid.rows] == found["holds"].tolist()
-    assert grid.rows[9][3].text == "-"
+    (shown,) = answer.tables
+    assert [(k, "Verdict") in shown.emphasis for k in range(12)] == found["holds"].tolist()
+    assert shown.frame["Difference"][9] == "-"
 
 
 @pytest.mark.parametrize(("seeds", "words"), [(1, "no claim, 1 seeds"), (2, "no claim, 2 seeds")])
@@ -101,7 +102,7 @@ def test_fewer_than_three_seeds_make_no_claim(seeds, words):
     differences = planted()[1] - planted()[0]
     inside = ttest_1samp(differences, 0).confidence_interval(0.95)
     assert (found["low"][0], found["high"][0]) == pytest.approx(tuple(inside))
-    assert answer.grids[0].rows[0][5].text == "-"
+    assert texts(answer.tables[0])["p over tasks and seeds"].tolist() == ["-", "-"]
 
 
 @pytest.mark.parametrize(
@@ -117,4 +118,4 @@ def test_wrong_lists(tmp_path, text, message):
     path = tmp_path / "claims.yaml"
     path.write_text(text)
     with pytest.raises(UserError, match=message):
-        claims.answer(material(by_seed(planted()), FIVE, claims=path))
+        claims.section(material(by_seed(planted()), FIVE, claims=path))

@@ -10,7 +10,8 @@ from analysis.statistics.items import compare_items
 from cli.errors import UserError
 from tests.analysis.item_files import item_files
 
-ASKED = ("items",)
+ASKED = ()
+WANTED = "tables=[items]"
 ONE, TWO = np.array([0]), np.array([1])
 
 
@@ -101,12 +102,12 @@ def with_items(planted, spread_scores):
 
 
 def section(result):
-    return next((s for s in result.answers if s.name == "items"), None)
+    return next((s for s in result.sections if s.name == "items"), None)
 
 
 def test_the_section_reads_the_files_beside_the_scores(with_items, analyse_words):
     study, values = with_items
-    found = section(analyse_words(f"scores={study.root}"))
+    found = section(analyse_words(f"scores={study.root}", WANTED))
     rows = found.frames["items"]
     assert len(rows) == 3
     row = rows.iloc[1]
@@ -119,27 +120,29 @@ def test_the_section_reads_the_files_beside_the_scores(with_items, analyse_words
     assert found.notes == []
 
 
-def test_items_elsewhere_or_none(with_items, analyse_words, tmp_path):
+def test_items_elsewhere_and_only_on_request(with_items, analyse_words, tmp_path):
     study, _ = with_items
-    (study.root / "predictions").rename(tmp_path / "kept")
     assert section(analyse_words(f"scores={study.root}")) is None
-    assert len(section(analyse_words(f"scores={study.root}", f"items={tmp_path / 'kept'}")).frames["items"]) == 3
-    (tmp_path / "kept").rename(study.root / "predictions")
-    assert section(analyse_words(f"scores={study.root}", "items=none")) is None
+    (study.root / "predictions").rename(tmp_path / "kept")
+    assert section(analyse_words(f"scores={study.root}", WANTED)).tables == []
+    words = (f"scores={study.root}", WANTED, f"items={tmp_path / 'kept'}")
+    assert len(section(analyse_words(*words)).frames["items"]) == 3
     with pytest.raises(UserError, match="items=nowhere: there is no such folder"):
         analyse_words(f"scores={study.root}", "items=nowhere")
+    with pytest.raises(UserError, match=r"tables= names 'itmes'\. Nearest: items"):
+        analyse_words(f"scores={study.root}", "tables=[itmes]")
 
 
 def test_items_that_cannot_be_paired_are_refused(with_items, analyse_words):
     study, values = with_items
     item_files(study, {"eos-causal": values["eos-causal"][:39]})
-    with pytest.raises(UserError, match=r"The items of Retrieval0 differ between .* items=none"):
-        analyse_words(f"scores={study.root}")
+    with pytest.raises(UserError, match=r"The items of Retrieval0 differ between .* tables="):
+        analyse_words(f"scores={study.root}", WANTED)
     next(study.root.glob("predictions/s__eos-causal/*/*_items.json")).write_text(
         '{"splits": {"test": {"default": {}}}}'
     )
     with pytest.raises(UserError, match=r"_items\.json cannot be read"):
-        analyse_words(f"scores={study.root}")
+        analyse_words(f"scores={study.root}", WANTED)
 
 
 def test_pairs_of_texts_make_a_row_of_their_own_kind(with_items, analyse_words):
@@ -147,7 +150,7 @@ def test_pairs_of_texts_make_a_row_of_their_own_kind(with_items, analyse_words):
     predicted, grades, _ = ranked(60, seed=10)
     item_files(study, dict(zip(("eos-causal", "lastlayer-bi"), predicted[:, 0], strict=True)),
                "cosine_spearman", grades, task="STS3")  # fmt: skip
-    found = section(analyse_words(f"scores={study.root}"))
+    found = section(analyse_words(f"scores={study.root}", WANTED))
     row = found.frames["items"].set_index("task").loc["STS3"]
     assert row["score_second"] == pytest.approx(stats.spearmanr(predicted[1, 0], grades).statistic)
     assert (row["first"], row["second"], row["p_holm"]) == ("eos-causal", "lastlayer-bi", row["p"])

@@ -2,8 +2,7 @@
 
 import pytest
 
-from analysis.questions.overlap import overlap_table
-from analysis.write import document
+from analysis.tables.overlap import overlap_table
 from tests.analysis.conftest import TASKS
 
 ASKED = ("means", "overlap")
@@ -15,26 +14,24 @@ PLANTED = COUNTED | {"STS3": {"texts": 50, "exact": 5}, "STS5": {"texts": 150, "
 def analysed_with(study, spread_scores, analyse_words):
     """Return a function: overlaps of the manifests of eos-causal and mean-bi, both seeds -> result."""
 
-    def analysed(*overlaps, **changes):
+    def analysed(*overlaps, tables="null", **changes):
         for design, overlap in zip(("eos-causal", "mean-bi"), overlaps, strict=True):
             for seed in (0, 1):
                 counts = {"_evaluation__overlap": overlap} | changes
                 study.run(design, spread_scores(0.3 + 0.1 * (design == "mean-bi")), seed=seed, **counts)
-        return analyse_words(f"scores={study.root}", "figures=false")
+        return analyse_words(f"scores={study.root}", "figures=false", f"tables={tables}")
 
     return analysed
 
 
 def test_the_table_names_tasks_with_such_texts_worst_first(analysed_with):
-    result = analysed_with(COUNTED, PLANTED)
-    (answer,) = [one for one in result.answers if one.name == "overlap"]
-    (grid,) = answer.grids
-    texts = [[cell.text for cell in row] for row in grid.rows]
-    assert texts == [["STS3", "50", "5", "10.0%"], ["STS5", "150", "3", "2.0%"]]
-    said = "Of 3,000 texts of 16 tasks, counted task by task, 8 stand in the training texts with the same words; "
-    assert said in document(result).replace("\\", "")
-    assert "STS3 10.0%, STS5 2.0%." in answer.notes[0]
-    frame = answer.frames["overlap"]
+    (plain,) = [one for one in analysed_with(COUNTED, PLANTED).sections if one.name == "overlap"]
+    assert plain.tables == []
+    assert "STS3 10.0%, STS5 2.0%" in plain.notes[0]
+    (section,) = [one for one in analysed_with(COUNTED, PLANTED, tables="[overlap]").sections if one.name == "overlap"]
+    shown = section.tables[0].frame.head(2)
+    assert shown.to_numpy().tolist() == [["STS3", 50, 5, 0.1], ["STS5", 150, 3, 0.02]]
+    frame = section.frames["overlap"]
     assert len(frame) == 32
     assert frame.groupby("design")["exact"].sum().to_dict() == {"eos-causal": 0, "mean-bi": 8}
 

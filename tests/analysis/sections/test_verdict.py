@@ -5,13 +5,13 @@ import pandas as pd
 import pytest
 from scipy.stats import binom
 
-from analysis.grids.formats import fraction
-from analysis.questions.compared_pairs import BOTH, compare_pairs
-from analysis.questions.equivalence import answer as equivalence
-from analysis.questions.power import answer as power
-from analysis.questions.question import Material
+from analysis.formats import p_is
 from analysis.settings import Settings
 from analysis.statistics.seeds import over_tasks_and_seeds, two_sided
+from analysis.tables import power, sensitivity
+from analysis.tables.compared_pairs import BOTH, compare_pairs
+from analysis.tables.material import Material
+from analysis.tables.pairs import pair_table
 from analysis.verdict import verdict
 from tests.analysis.three_seeds import long_frame
 
@@ -51,27 +51,28 @@ def test_any_of_four_is_significant_in_five_per_cent_of_studies_at_most(lift):
 
 
 @pytest.mark.parametrize("lift", [0.0, 0.03])
-def test_it_names_what_is_significant_and_the_pair_of_the_smallest_p(lift):
-    scores = study(np.random.default_rng(1), lift)
-    of = material(scores)
-    said, (closest,) = verdict(of), of.pairs.nsmallest(1, "p").to_dict("records")
-    place = DESIGNS.index(closest["second"])
-    p = two_sided(over_tasks_and_seeds(scores, np.zeros(4, dtype=int), np.arange(1, 5)))[place - 1]
-    numbers = of.settings.numbers
-    ends = f"{numbers.signed(closest['mean_difference'])} {numbers.interval(closest['low'], closest['high'])}"
-    assert f"{closest['second']} - control, {ends}, p = {fraction(p)}" in said.replace("p <", "p = <")
-    assert ("No design differs significantly from control (Holm, 4 pairs)." in said) == (lift == 0)
-    assert f"with 3 seeds a difference of {numbers.score(closest['detectable'])} would be found in 80 %" in said
-    once = verdict(material(scores[:, :, :1]))
-    assert "speaks of these runs alone" in once
-    assert "would be found" not in once
+def test_it_names_what_is_significant_else_the_closest(lift):
+    of = material(study(np.random.default_rng(1), lift))
+    said, unit = verdict(of), of.unit
+    found = of.pairs[of.pairs["significant"] == BOTH]
+    assert (len(found) > 0) == (lift > 0)
+    for row in (found if lift else of.pairs.nsmallest(1, "p")).to_dict("records"):
+        ends = f"{unit.signed(row['mean_difference'])} points {unit.interval(row['low'], row['high'])}"
+        assert f"{row['second']}, {ends}, {p_is(row['p'])}" in said
+    head = "No design differs significantly" if lift == 0 else f"{len(found)} of 4 designs differ significantly"
+    assert said.startswith(f"{head} from control (Holm, 4 pairs)")
+    power = unit.score(of.pairs["detectable"].median())
+    assert f"ith 3 seeds a difference of {power} points would be found in 80 %." in said
 
 
-def test_copies_of_one_run_are_called_so():
-    scores = np.repeat(study(np.random.default_rng(2), 0.02)[:, :, :1], 3, axis=2)
-    assert "copies of one run" in verdict(material(scores))
-    scores[:, 0, 0] += 1e-6
-    assert "copies" not in verdict(material(scores))
+def test_without_seeds_it_speaks_of_checkpoints():
+    scores = study(np.random.default_rng(1), 0.03)[:, :, :1]
+    said = verdict(material(scores))
+    assert "by Wilcoxon over tasks" in said
+    assert "It speaks of these checkpoints only" in said
+    assert "would be found" not in said
+    assert "copies of one run" in verdict(material(np.repeat(scores, 3, axis=2)))
+    assert "nothing to test" in verdict(material(np.full((2, 40, 3), 0.5)))
 
 
 def test_the_task_that_carries_a_difference_is_named():
@@ -80,35 +81,22 @@ def test_the_task_that_carries_a_difference_is_named():
     of = material(scores)
     assert of.pairs["significant"].tolist() == [BOTH]
     p = [two_sided(over_tasks_and_seeds(np.delete(scores, k, 1), *np.array([[0], [1]])))[0] for k in range(9)]
-    said = "It rests on" if max(p) > 0.05 else "Without any one task it stays so"
-    assert said in verdict(of)
-    assert TASKS[int(np.argmax(p))] in verdict(of)
+    note = sensitivity.section(of).notes[-1]
+    assert f"without {TASKS[int(np.argmax(p))]}, {p_is(max(p))}" in note
 
 
-@pytest.mark.parametrize(
-    ("shift", "outcome"), [(0.0, "equivalent within .01"), (0.02, "significant"), (0.0085, "neither")]
-)
-def test_the_outcomes_of_equivalence(shift, outcome):
+@pytest.mark.parametrize(("shift", "within"), [(0.0, "yes"), (0.0085, "-")])
+def test_equivalence_is_a_column(shift, within):
     rng = np.random.default_rng(6)
-    spread = rng.normal(0, 0.006 if shift != 0.0085 else 0.04, (40, 1))
-    scores = 0.5 + rng.normal(0, 1e-3, (2, 40, 3)) + np.stack([0 * spread, spread - spread.mean() + shift])
-    of = material(scores)
-    section = equivalence(of)
-    (row,) = section.grids[0].rows
-    assert row[1].text == outcome
-    assert ("The pair is equivalent within .01" in verdict(of, [section])) == outcome.startswith("equivalent")
+    spread = rng.normal(0, 0.006 if not shift else 0.04, (40, 1))
+    of = material(0.5 + rng.normal(0, 1e-3, (2, 40, 3)) + np.stack([0 * spread, spread - spread.mean() + shift]))
+    assert pair_table(of).frame["Within 1 point"].tolist() == [within]
+    assert of.pairs["equivalent"].tolist() == [within == "yes"]
 
 
 def test_the_table_of_detectable_differences_is_that_of_the_pairs_at_their_seeds():
     of = material(study(np.random.default_rng(7)))
-    table = power(of).frames["power"].set_index("seeds")
+    table = power.power_table(of).set_index("seeds")
     assert table.loc[3, "median"] == pytest.approx(of.pairs["detectable"].median())
-    assert table.loc[[1, 2]].isna().all(axis=None)
-    assert [row[0].text for row in power(of).grids[0].rows] == [str(k) for k in range(3, 11)]
-    assert power(material(study(np.random.default_rng(7))[:, :, :2])) is None
-
-
-def test_every_design_of_the_highest_mean_is_named():
-    scores = np.repeat(0.5 + 0.02 * np.random.default_rng(1).normal(size=(1, 40, 1)), 5, axis=0)
-    scores[4] -= 0.1
-    assert verdict(material(scores)).startswith("control, a, b and c share the highest mean of 5 designs")
+    assert table["median"].is_monotonic_decreasing
+    assert power.section(material(study(np.random.default_rng(7))[:, :, :2])) is None

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.scores.tasks import source_of
+from analysis.scores.tasks import clusters_of, source_of
 from analysis.statistics.sign_flip import flip_means, sign_flip
+from analysis.tables.sensitivity import cluster_tests
 from tests.analysis.three_seeds import run_seeds
 
-ASKED = ("clusters",)
+ASKED = ("sensitivity",)
 
 
 @pytest.mark.parametrize(
@@ -62,15 +63,16 @@ def docs(study, seeds=1):
     return tasks
 
 
-def clusters(result):
-    return next(section for section in result.answers if section.name == "clusters")
+def sources(result):
+    """What is found with sources as units, and the sentence."""
+    return cluster_tests(result.material, clusters_of("", result.material.tasks)), result.sections[0].notes[0]
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_the_clusters_means_are_units(study, analyse_words, seeds):
     docs(study, seeds)
-    section = clusters(analyse_words(f"scores={study.root}"))
-    (row,) = section.frames["clusters"].to_dict("records")
+    table, note = sources(analyse_words(f"scores={study.root}"))
+    (row,) = table.to_dict("records")
     assert (row["type"], row["n_tasks"], row["p_wilcoxon"]) == ("All", 4, 2 / 2**4)
     assert row["mean_difference"] == pytest.approx(0.02 + 0.001 * 3.5)
     units = np.array([0.02 + 0.001 * (n + 0.5) for n in (0, 2, 4, 6)])
@@ -78,6 +80,5 @@ def test_the_clusters_means_are_units(study, analyse_words, seeds):
         assert row["p"] > stats.ttest_1samp(units, 0).pvalue
     else:
         assert (row["low"], row["high"]) == pytest.approx(tuple(stats.ttest_1samp(units, 0).confidence_interval(0.95)))
-    found = "1 of 1 differences are significant over sources and seeds: lastlayer-bi - eos-causal"
-    assert section.notes[0].startswith("With the 4 sources of the 8 tasks as units")
-    assert (found in section.notes[0]) == (seeds == 3)
+    assert note.startswith("With the 4 sources of the 8 tasks as units")
+    assert ("(Holm, 1 pairs): lastlayer-bi - eos-causal" in note) == (seeds == 3)

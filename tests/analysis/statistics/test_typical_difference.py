@@ -1,11 +1,13 @@
-"""The Hodges-Lehmann difference and its interval belong to the signed-rank test."""
+"""The Hodges-Lehmann difference and its interval belong to the signed-rank test, by every rule of zeros."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.questions.compared_pairs import compare_pairs
 from analysis.settings import Settings
+from analysis.tables.compared_pairs import compare_pairs
+
+RULES = ("wilcox", "pratt", "zsplit")
 
 
 def pairs_of(scores, **changes):
@@ -19,14 +21,15 @@ def left_out(rows):
     return (rows["hl_low"] > 0) | (rows["hl_high"] < 0)
 
 
+@pytest.mark.parametrize("zeros", RULES)
 @pytest.mark.parametrize("alpha", [0.05, 0.2])
 @pytest.mark.parametrize("n", [3, 5, 6, 8, 13, 41])
-def test_the_interval_leaves_out_0_exactly_where_the_test_passes(n, alpha):
+def test_the_interval_leaves_out_0_exactly_where_the_test_passes(n, alpha, zeros):
     """Coarse scores: most rows have ties, many have zeros. Nothing is rounded away: p is compared as it is."""
     rng = np.random.default_rng(n)
     for steps in (2, 5, 40):
         scores = np.round(rng.normal(0, 1, (9, n)) + np.linspace(0, 1.2, 9)[:, None], 1) // (10 / steps) / 100
-        rows = pairs_of(scores, alpha=alpha)
+        rows = pairs_of(scores, zeros=zeros, alpha=alpha)
         assert (left_out(rows) == (rows["p_wilcoxon"] <= alpha * (1 + 1e-9))).all()
         assert (rows["hl_low"] <= rows["hl_high"]).all()
         sides = np.sign(rows["w_plus"] - rows["w_minus"])
@@ -34,11 +37,12 @@ def test_the_interval_leaves_out_0_exactly_where_the_test_passes(n, alpha):
         assert (sides[left_out(rows)] == np.where(rows["hl_low"] > 0, 1, -1)[left_out(rows)]).all()
 
 
-def test_the_estimate_drops_the_zeros_where_the_test_does():
+@pytest.mark.parametrize("zeros", RULES)
+def test_the_estimate_drops_the_zeros_where_the_test_does(zeros):
     d = np.array([0.0, 0.0, 0.0, 0.01, 0.02, 0.02, 0.03, -0.01, 0.05, 0.06])
-    kept = d[d != 0]
+    kept = d[d != 0] if zeros == "wilcox" else d
     averages = [(kept[i] + kept[j]) / 2 for i in range(len(kept)) for j in range(i, len(kept))]
-    row = pairs_of(np.array([np.zeros(10), d])).iloc[0]
+    row = pairs_of(np.array([np.zeros(10), d]), zeros=zeros).iloc[0]
     assert row["hodges_lehmann"] == pytest.approx(np.median(averages), abs=1e-15)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from analysis.grids.formats import operations
+from analysis.formats import operations
 from analysis.manifests.cost import costs, training_flops
 from analysis.manifests.designs import Design, Run
 

@@ -1,18 +1,16 @@
-"""Designs -> their factors -> the complete crossings over which effects can be told apart."""
+"""Designs -> their factors -> the complete crossing over which effects can be estimated."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import prod
-from typing import Literal
 
 import pandas as pd
 
 from analysis.manifests.designs import Design
 from analysis.names import listed
 
-READING = "reading"  # the pooler together with its own settings: how the hidden states are read
-SEARCHED = 20_000  # choices of levels that are looked at; beyond them only a crossing of all levels is found
+SEARCHED = 20_000  # choices of levels that are tried; beyond them only a crossing of all levels is found
 Levels = dict[str, list[str]]
 
 
@@ -41,56 +39,32 @@ def factor_table(designs: Mapping[str, Design]) -> pd.DataFrame:
     return pd.DataFrame([[row.get(name, "") for name in names] for row in rows.values()], list(rows), names)
 
 
-def crossings(factors: pd.DataFrame) -> tuple[list[Crossing], list[str]]:
-    """Return the complete crossings, at most two, and the notes on what they leave out.
+def crossing_of(factors: pd.DataFrame) -> tuple[Crossing | None, list[str]]:
+    """Return the complete crossing with the most factors, of equals that with the most designs; None where there is
+    none; and the notes on what it leaves out.
 
-    First the one with the most factors; then, where it holds more designs, the one with the most designs, in which the
-    pooler and its own settings are one factor, `reading` (eos has no setting that it could be crossed with).
     factors: designs x factors in config order, as `factor_table` returns them.
     """
     known = varying(factors)
     if known.shape[1] == 0:
-        return [], []
+        return None, []
     alike, names = known[known.duplicated(keep=False)], ", ".join(known.columns)
     if len(alike):
-        return [], [f"No factorial effects: {listed(list(alike.index), 4)} do not differ in {names}."]
-    narrow, wide = _crossing(known, "factors"), _crossing(with_readings(known), "designs")
-    complete = [crossing for crossing in (narrow, wide) if crossing]
-    if narrow and wide:
-        if set(wide.designs) <= set(narrow.designs):
-            complete = [narrow]
-        elif set(narrow.designs) <= set(wide.designs) and len(narrow.levels) <= len(wide.levels):
-            complete = [wide]
-    if not complete:
-        return [], [f"No factorial effects: no two of {names} are fully crossed by the designs."]
-    return complete, [note for crossing in complete for note in _left_out(crossing, factors)]
+        return None, [f"No factorial effects: {listed(list(alike.index), 4)} do not differ in {names}."]
+    levels = complete_grid(known)
+    if levels is None:
+        return None, [f"No factorial effects: no two of {names} are fully crossed by the designs."]
+    label = dict(zip(known.itertuples(index=False, name=None), known.index, strict=True))
+    several = {name: kept for name, kept in levels.items() if len(kept) > 1}
+    fixed = {name: kept[0] for name, kept in levels.items() if len(kept) == 1 and kept[0]}
+    crossing = Crossing(several, fixed, [str(label[cell]) for cell in product(*levels.values())])
+    return crossing, _left_out(crossing, factors)
 
 
 def varying(factors: pd.DataFrame) -> pd.DataFrame:
     """Return the factors that have two levels or more, for the designs that have any factor."""
     known = factors[(factors != "").any(axis=1)]
     return known[[name for name in known.columns if len(set(known[name]) - {""}) > 1]]
-
-
-def with_readings(factors: pd.DataFrame) -> pd.DataFrame:
-    """Return the factors with `pooler` and every `pooler.<setting>` joined into `reading`: lastlayer/last."""
-    parts = [name for name in factors.columns if name == "pooler" or name.startswith("pooler.")]
-    if len(parts) < 2:
-        return factors
-    texts = ["/".join(filter(None, row)) for row in factors[parts].itertuples(index=False, name=None)]
-    merged = factors.drop(columns=parts)
-    merged.insert(0, READING, texts)
-    return merged
-
-
-def _crossing(table: pd.DataFrame, prefer: Literal["factors", "designs"]) -> Crossing | None:
-    levels = complete_grid(table, prefer)
-    if levels is None:
-        return None
-    label = dict(zip(table.itertuples(index=False, name=None), table.index, strict=True))
-    several = {name: kept for name, kept in levels.items() if len(kept) > 1}
-    fixed = {name: kept[0] for name, kept in levels.items() if len(kept) == 1 and kept[0]}
-    return Crossing(several, fixed, [str(label[cell]) for cell in product(*levels.values())])
 
 
 def _left_out(crossing: Crossing, factors: pd.DataFrame) -> list[str]:
@@ -105,12 +79,12 @@ def _left_out(crossing: Crossing, factors: pd.DataFrame) -> list[str]:
     ]
 
 
-def complete_grid(table: pd.DataFrame, prefer: Literal["factors", "designs"]) -> Levels | None:
+def complete_grid(table: pd.DataFrame) -> Levels | None:
     """Return factor -> levels of the largest complete crossing, None where no two factors are crossed.
 
     table: designs x factors, texts, no two rows alike; "" where a factor does not apply, which is no level beside
-    others. A factor that keeps one level is held fixed there. `prefer`: first as many factors with two levels or more
-    as possible and then as many designs, or the other way round; of equals the one with the levels that come first.
+    others. A factor that keeps one level is held fixed there. As many factors with two levels or more as possible, then
+    as many designs; of equals the one with the levels that come first.
     """
     every = {name: list(dict.fromkeys(table[name])) for name in table.columns}
     apply = not any("" in levels and len(levels) > 1 for levels in every.values())
@@ -126,7 +100,7 @@ def complete_grid(table: pd.DataFrame, prefer: Literal["factors", "designs"]) ->
         full = [level for level in every[names[-1]] if all((*cell, level) in cells for cell in inner)]
         for last in ([level for level in full if level], [level for level in full if not level]):
             levels = dict(zip(names, [*map(list, chosen), last], strict=True))
-            if last and _crossed(levels) >= 2 and (best is None or _size(levels, prefer) > _size(best, prefer)):
+            if last and _crossed(levels) >= 2 and (best is None or _size(levels) > _size(best)):
                 best = levels
     return best and {name: best[name] for name in every}
 
@@ -144,6 +118,5 @@ def _crossed(levels: Levels) -> int:
     return sum(len(kept) > 1 for kept in levels.values())
 
 
-def _size(levels: Levels, prefer: str) -> tuple[int, int]:
-    size = (_crossed(levels), prod(map(len, levels.values())))
-    return size if prefer == "factors" else size[::-1]
+def _size(levels: Levels) -> tuple[int, int]:
+    return _crossed(levels), prod(map(len, levels.values()))

@@ -1,20 +1,18 @@
 """Main effects, interactions and marginal means over complete crossings."""
 
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
-from analysis.questions.compared_pairs import corrected, seed_cube
-from analysis.questions.crossings import Crossing, crossings
 from analysis.settings import Settings
 from analysis.statistics.arrays import Floats
 from analysis.statistics.contrasts import effect_contrasts
 from analysis.statistics.interaction import OverSeeds, effect_over_seeds
-from analysis.statistics.intervals import student_interval
 from analysis.statistics.seeds import FEWEST_SEEDS, spreads
 from analysis.statistics.sign_flip import sign_flip
+from analysis.tables.compared_pairs import corrected, seed_cube
+from analysis.tables.crossings import Crossing, crossing_of
 
 
 @dataclass(frozen=True)
@@ -35,22 +33,21 @@ def factorial_effects(
     blocks: dict[str, list[str]],
     settings: Settings,
     frame: pd.DataFrame | None = None,
-) -> tuple[list[Factorial], list[str]]:
-    """Return the effects over every complete crossing (none, one or two) and the notes on what these leave out.
+) -> tuple[Factorial | None, list[str]]:
+    """Return the effects over the complete crossing, None where there is none, and the notes on what it leaves out.
 
     matrix: tasks x designs, scores, mean over seeds; factors: designs x factors, texts; blocks: type -> its tasks;
     frame: long, the scores by seed.
     """
-    complete, notes = crossings(factors.loc[list(matrix.columns)])
-    factorials = []
-    for crossing in complete:
-        cells = matrix[crossing.designs]
-        scores = {kind: cells.loc[tasks].to_numpy(dtype=np.float64) for kind, tasks in blocks.items()}
-        cube = seed_cube(frame, cells)
-        by_seed = {kind: cube[:, cells.index.get_indexer(tasks)] for kind, tasks in blocks.items()}
-        tests = effect_tests(scores, crossing, settings.alpha, by_seed)
-        factorials.append(Factorial(crossing, tests, marginal_means(scores, crossing, 1 - settings.alpha)))
-    return factorials, notes
+    crossing, notes = crossing_of(factors.loc[list(matrix.columns)])
+    if crossing is None:
+        return None, notes
+    cells = matrix[crossing.designs]
+    scores = {kind: cells.loc[tasks].to_numpy(dtype=np.float64) for kind, tasks in blocks.items()}
+    cube = seed_cube(frame, cells)
+    by_seed = {kind: cube[:, cells.index.get_indexer(tasks)] for kind, tasks in blocks.items()}
+    tests = effect_tests(scores, crossing, settings.alpha, by_seed)
+    return Factorial(crossing, tests, marginal_means(scores, crossing)), notes
 
 
 def effect_tests(
@@ -98,33 +95,16 @@ def effect_test(vectors: Floats, decimals: int = 12) -> dict[str, float | int | 
     return sizes | {"F": f, "partial_eta_squared": share, **vars(sign_flip(vectors))}
 
 
-def marginal_means(scores: dict[str, Floats], crossing: Crossing, confidence: float = 0.95) -> pd.DataFrame:
-    """Return one row per (type, factor, level), and one per (type, pair of two-level factors).
-
-    scores: type -> [n tasks, cells]. `mean`: score of the level; `difference`: level minus grand mean, taken within
-    each task; `low`, `high`: its t interval over tasks. For two factors of two levels `difference` is the
-    difference of differences, (later - earlier level of the first) at the later minus at the earlier of the second.
-    """
-    rows, factors = [], list(enumerate(crossing.levels.items(), start=1))
+def marginal_means(scores: dict[str, Floats], crossing: Crossing) -> pd.DataFrame:
+    """Return one row per (type, factor, level). scores: type -> [n tasks, cells]. `mean`: score of the level;
+    `difference`: level minus grand mean."""
+    rows = []
     for kind, values in scores.items():
-        cells = values.reshape(len(values), *map(len, crossing.levels.values()))
-        for axis, (factor, levels) in factors:
-            of_levels = _over_others(cells, axis)
-            differences, means = of_levels - of_levels.mean(axis=1, keepdims=True), of_levels.mean(axis=0)
-            intervals = student_interval(differences.T, confidence)
-            columns = levels, means, differences.mean(axis=0), *intervals
-            rows += [[kind, factor, level, len(values), *sizes] for level, *sizes in zip(*columns, strict=True)]
-        for (a, (one, levels)), (b, (two, others)) in combinations(factors, 2):
-            if len(levels) == len(others) == 2:
-                step = np.diff(_over_others(cells, a, b), axis=1)[:, 0]  # [n, 2]
-                text = f"({levels[1]} - {levels[0]}) at {others[1]} - at {others[0]}"
-                steps = (step[:, 1] - step[:, 0])[None]
-                interval = np.ravel(student_interval(steps, confidence))
-                rows.append([kind, f"{one} x {two}", text, len(values), np.nan, steps.mean(), *interval])
-    return pd.DataFrame(rows, columns=["type", "factor", "level", "n_tasks", "mean", "difference", "low", "high"])
-
-
-def _over_others(cells: Floats, *axes: int) -> Floats:
-    """Mean over all factors but these; the tasks stay."""
-    others = tuple(axis for axis in range(1, cells.ndim) if axis not in axes)
-    return cells.mean(axis=others) if others else cells
+        cells = values.mean(axis=0).reshape(*map(len, crossing.levels.values()))
+        for axis, (factor, levels) in enumerate(crossing.levels.items()):
+            means = cells.mean(axis=tuple(other for other in range(cells.ndim) if other != axis))
+            rows += [
+                (kind, factor, level, len(values), mean, mean - means.mean())
+                for level, mean in zip(levels, means, strict=True)
+            ]
+    return pd.DataFrame(rows, columns=["type", "factor", "level", "n_tasks", "mean", "difference"])

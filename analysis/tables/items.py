@@ -1,4 +1,4 @@
-"""Tests within one task, over its items, where evaluate.py saved them."""
+"""Tests within one task, over its items, where evaluate.py saved them: `tables=[items]`."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,18 +6,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.grids.formats import percent
-from analysis.grids.grid import Cell, Grid
+from analysis.formats import level, p_text
 from analysis.names import listed
-from analysis.questions.compared_pairs import holm_within, pair_places
-from analysis.questions.question import Answer, Material
-from analysis.questions.tables import PAIR, Row, filled, p_cell, pair_name
-from analysis.scores.items import Items
-from analysis.settings import Settings
+from analysis.render import Section
+from analysis.scores.items import Items, read_items
 from analysis.statistics.arrays import Ints
 from analysis.statistics.items import ItemTest, compare_items
+from analysis.tables.compared_pairs import holm_within, pair_places
+from analysis.tables.material import Material
 
-PLACE = 100
 TESTED = ("mean", "spearman")  # kinds of statistics over items
 MOST_PAIRS = 300
 ACCURACY = 1e-4  # mteb rounds means to five digits
@@ -35,18 +32,39 @@ class _Tested:
     test: ItemTest
 
 
-def answer(material: Material) -> Answer | None:
-    """Return the pairs tested over the items of every task that has them, or None where none has."""
-    results = [_compare(items, material) for items in material.items if items.kind in TESTED]
+def section(material: Material) -> Section:
+    """Return the pairs tested over the items of every task that has them."""
+    every = read_items(material.frame, material.settings.items)
+    results = [_compare(items, material) for items in every if items.kind in TESTED]
     tested = [result for result in results if isinstance(result, _Tested)]
     notes = [*(result for result in results if isinstance(result, str)), *_stale(tested, material)]
-    others = [_named(items) for items in material.items if items.kind not in TESTED]
+    others = [_named(items) for items in every if items.kind not in TESTED]
     notes += [f"Not tested over items, for want of a mean or a correlation: {listed(others)}."] if others else []
     if not tested:
-        return Answer("items", notes=notes) if notes else None
+        return Section("items", "Within one task", notes=notes or ["There are no item files beside these scores."])
     frame = _frame(tested)
-    grid = _grid(frame.iloc[material.leading(frame)], material.settings)
-    return Answer("items", grids=[grid], frames={"items": frame}, notes=notes)
+    rows, unit = frame.iloc[material.leading(frame)], material.unit
+    shown = pd.DataFrame(
+        {
+            "Task": rows["task"],
+            "Pair": material.pair_texts(rows),
+            "Score": rows["statistic"],
+            "Items": rows["n_items"],
+            "Difference": rows["difference"].map(unit.signed),
+            f"{level(material.settings.alpha)} interval": list(
+                map(unit.interval, rows["low_items"], rows["high_items"])
+            ),
+            "p": rows["p"],
+            "Holm": rows["p_holm"],
+        }
+    ).reset_index(drop=True)
+    caption = (
+        "Differences within one task over its items (queries, pairs of texts, texts): paired permutation test, Holm"
+        " over the pairs of the task, bootstrap interval. They hold for further items of this task, not for other tasks"
+        " or seeds."
+    )
+    table = material.table("items", "Within one task", caption, shown, formats={"p": p_text, "Holm": p_text}, left=3)
+    return Section("items", "Within one task", [table], frames={"items": frame}, notes=notes)
 
 
 def _compare(items: Items, material: Material) -> _Tested | str:
@@ -59,10 +77,9 @@ def _compare(items: Items, material: Material) -> _Tested | str:
     first, second = pair_places(designs, material.control)
     if not 0 < len(first) <= MOST_PAIRS:
         return f"Items of {name}: {len(first)} pairs; up to {MOST_PAIRS} are tested. Choose with models= or against=."
-    values, level = items.table(designs, seeds), 1 - material.settings.alpha
-    return _Tested(
-        items, designs, seeds, first, second, compare_items(items.kind, values, items.truth, first, second, level=level)
-    )
+    values, confidence = items.table(designs, seeds), 1 - material.settings.alpha
+    test = compare_items(items.kind, values, items.truth, first, second, level=confidence)
+    return _Tested(items, designs, seeds, first, second, test)
 
 
 def _named(items: Items) -> str:
@@ -85,7 +102,7 @@ def _stale(tested: list[_Tested], material: Material) -> list[str]:
 
 
 def _frame(tested: list[_Tested]) -> pd.DataFrame:
-    """One row a (task, pair), every digit; the correction is over the pairs of one task."""
+    """One row a (task, pair), every digit; Holm is over the pairs of one task."""
     parts = []
     for one in tested:
         names, items, test = np.array(one.designs, dtype=object), one.items, one.test
@@ -98,22 +115,3 @@ def _frame(tested: list[_Tested]) -> pd.DataFrame:
         parts.append(pd.DataFrame(columns))
     table = pd.concat(parts, ignore_index=True)
     return table.assign(p_holm=holm_within(table["p"], table["task"]))
-
-
-def _grid(frame: pd.DataFrame, settings: Settings) -> Grid:
-    def cells(row: Row) -> list[Cell]:
-        texts = [row["task"], pair_name(row), row["statistic"], str(row["n_items"])]
-        ends = settings.numbers.interval(row["low_items"], row["high_items"])
-        texts += [settings.numbers.signed(row["difference"]), ends]
-        return [*map(Cell, texts), p_cell(row)]
-
-    caption = (
-        "Differences within one task, over its items (queries, pairs of texts, texts), the scores of an item averaged"
-        " over seeds: p of the two-sided paired permutation test, which swaps the two designs on an item (of a rank"
-        " correlation their ranks), corrected over the pairs of one task; percentile bootstrap of the items. A row"
-        " generalises to further items of this task, not to other tasks and not to other seeds, so that none has a"
-        " star."
-    )
-    header = ["Task", PAIR, "Score", "Items", "Difference", f"{percent(settings.alpha)} items", "p"]
-    grid = Grid("items", caption, header, left=3, title="Within one task")
-    return filled(grid, frame, cells, settings.rows_shown, "rows, those of the highest means; items.csv has all.")

@@ -60,8 +60,8 @@ def compare_pairs(
         seeds = pair_test(of, first, second)
         (mean, error), level = mean_and_error(d), 1 - settings.alpha
         half = np.where(np.isnan(seeds.mean), student_reach(error, max(1, len(tasks) - 1), level), reach(seeds, level))
-        ranks = signed_rank(d, settings.decimals)
-        typical = typical_difference(d, ranks, settings.alpha, settings.decimals)
+        ranks = signed_rank(d, settings.zeros, settings.decimals)
+        typical = typical_difference(d, ranks, settings.alpha, settings.zeros, settings.decimals)
         spread = error * np.sqrt(len(tasks))
         columns: dict[str, Any] = {
             "type": kind,
@@ -73,7 +73,7 @@ def compare_pairs(
         columns |= {"p_equivalent": outside(seeds, settings.rope), "n_tasks": len(tasks), "n_seeds": seeds.n_seeds}
         columns |= {"mean_first": means[first], "mean_second": means[second]}
         columns |= {name: value for name, value in vars(seeds).items() if name not in ("n_seeds", "mean")}
-        columns |= {name: value for name, value in vars(ranks).items() if name != "p"}
+        columns |= {name: value for name, value in vars(ranks).items() if name not in ("n_pairs", "p")}
         columns |= {"hodges_lehmann": typical.estimate, "hl_low": typical.low, "hl_high": typical.high}
         columns |= {"d_z": np.divide(mean, spread, out=np.full(len(d), np.nan), where=spread > 0)}
         level = settings.alpha / _family_size(kind, blocks, len(first))
@@ -150,16 +150,26 @@ def seed_cube(frame: pd.DataFrame | None, matrix: pd.DataFrame) -> Floats:
 
 
 def pair_places(designs: Sequence[str] | NDArray[np.object_], control: str = "") -> tuple[Ints, Ints]:
-    """Return the places of the first and of the second design of every pair, with a `control` of those that hold it."""
+    """Return the places of the first and of the second design of every pair, with a `control` of those that hold it,
+    which is the first then."""
     names = np.array(designs, dtype=object)
     first, second = np.triu_indices(len(names), k=1)
-    kept = (names[first] == control) | (names[second] == control) | (not control)
-    return first[kept], second[kept]
+    kept, turned = (names[first] == control) | (names[second] == control) | (not control), names[second] == control
+    return np.where(turned, second, first)[kept], np.where(turned, first, second)[kept]
 
 
 def pairs_among(pairs: pd.DataFrame, designs: Collection[str]) -> pd.DataFrame:
     """Return the rows of the pairs both of whose designs are among these."""
     return pairs[pairs["first"].isin(designs) & pairs["second"].isin(designs)]
+
+
+def from_design(pairs: pd.DataFrame, one: str) -> pd.DataFrame:
+    """Return the pairs that hold `one`, turned to the other design (`second`) minus `one`."""
+    rows = pairs[(pairs["first"] == one) | (pairs["second"] == one)]
+    turned = (rows["second"] == one).to_numpy()
+    ends = {"low": rows["low"].mask(turned, -rows["high"]), "high": rows["high"].mask(turned, -rows["low"])}
+    mean = rows["mean_difference"].mask(turned, -rows["mean_difference"])
+    return rows.assign(first=one, second=rows["second"].mask(turned, rows["first"]), mean_difference=mean, **ends)
 
 
 def is_significant(tests: pd.DataFrame) -> Bools:

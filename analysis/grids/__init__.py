@@ -1,1 +1,0 @@
-"""Tables and their formats: Markdown, LaTeX, HTML, CSV."""

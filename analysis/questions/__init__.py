@@ -1,1 +1,0 @@
-"""The questions that an analysis asks of its scores, one per file."""

@@ -1,0 +1,146 @@
+"""`claims=`: sentences of a list, each on two designs, judged by the primary test of the pairs that they name.
+
+Holm is over the pairs of the list alone. That two designs are level holds only where equivalence is shown.
+"""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from analysis.formats import level, p_text
+from analysis.manifests.designs import names_of
+from analysis.names import suggest
+from analysis.render import BEST, Section
+from analysis.statistics.seeds import FEWEST_SEEDS
+from analysis.tables.compared_pairs import BOTH, compare_pairs, corrected_pairs, from_design, pairs_among
+from analysis.tables.marks import family_text
+from analysis.tables.material import Material
+from cli.errors import UserError, nearest
+
+AHEAD, LEVEL = KINDS = ("ahead", "level")
+FORM = "Write a list of {claim: <sentence>, ahead: <design>, behind: <design>}."
+HOLDS, OTHER_WAY, NO_RUNS = "significant", "significant in the opposite direction", "no runs"
+DIFFERENT, NO_DIFFERENCE, EQUIVALENT = "significantly different", "no significant difference", "equivalent"
+TESTED = ["mean_difference", "low", "high", "p", "p_holm", "p_wilcoxon", "p_wilcoxon_holm"]
+TESTED += ["p_equivalent", "p_equivalent_holm", "n_tasks", "n_seeds"]
+
+
+class Claim(NamedTuple):
+    """One sentence and the pair of designs that it is about, by the names that the tables give them.
+
+    `kind`: ahead, or level, which takes equivalence; `type`: the type of task, "" for all tasks compared;
+    `published`: the difference as published, ahead minus behind, between -1 and 1.
+    """
+
+    claim: str
+    ahead: str
+    behind: str
+    kind: str = AHEAD
+    type: str = ""
+    published: float | None = None
+
+
+def section(material: Material) -> Section | None:
+    """Return the table of claims; None without `claims=`. Raises UserError for what is no list of claims."""
+    settings = material.settings
+    if not settings.claims:
+        return None
+    labels = {name: label for label, design in material.designs.items() for name in names_of(label, design)}
+    claims = [_named(claim, labels, material) for claim in read_claims(settings.claims)]
+    tests = _tests(material, claims)
+    if tests.empty:
+        name = claims[0].ahead
+        raise UserError(f"claims= names no two designs that are compared, but {name!r}. {suggest(name, labels)}")
+    table = pd.DataFrame([_judged(claim, tests) for claim in claims])
+    counts = ", ".join(f"{name} {count}" for name, count in Counter(table["verdict"]).items())
+    note = f"Claims that hold: {table['holds'].sum()} of {len(table)} ({counts})."
+    shown = _shown(table, material)
+    caption = (
+        f"Mean difference, ahead minus behind, with its {level(settings.alpha)} interval;"
+        f" {family_text(tests, 'claims')}. A claim holds (bold) where it is significant over tasks and seeds; that"
+        f" designs are level, where they are equivalent within {material.unit.margin(settings.rope)}."
+    )
+    formats = dict.fromkeys(("p over tasks and seeds", "Holm p", "p Wilcoxon"), p_text)
+    emphasis = {(k, "Verdict"): BEST for k in np.flatnonzero(table["holds"])}
+    made = material.table("claims", "Claims", caption, shown, formats=formats, left=3, emphasis=emphasis)
+    return Section("claims", "Claims", [made], frames={"claims": table}, notes=[note], main=True)
+
+
+def read_claims(path: Path) -> tuple[Claim, ...]:
+    """Return the claims of a YAML list. Raises UserError with file and entry for what is no claim."""
+    import yaml
+
+    try:
+        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return tuple(Claim(**entry) for entry in entries)
+    except (OSError, ValueError, TypeError, yaml.YAMLError, RecursionError) as error:
+        raise UserError(f"claims={path} cannot be read: {' '.join(str(error).split())}. {FORM}") from error
+
+
+def _named(claim: Claim, labels: dict[str, str], material: Material) -> Claim:
+    """Return the claim with the names of its designs as labels; a design that is not compared keeps its name."""
+    if claim.kind not in KINDS:
+        raise UserError(f"claims=: kind: {claim.kind} is not known. {nearest(claim.kind, KINDS)}")
+    ahead, behind = (labels.get(name, name) for name in (claim.ahead, claim.behind))
+    return claim._replace(ahead=ahead, behind=behind, type=claim.type or material.last)
+
+
+def _tests(material: Material, claims: list[Claim]) -> pd.DataFrame:
+    """Return the tests of the claims' pairs, one row per (block of tasks, pair); these alone are one family."""
+    pairs = material.pairs
+    if material.control:  # pairs without it were not compared
+        pairs = compare_pairs(material.matrix, material.blocks, material.settings, frame=material.frame)
+    wanted = {(claim.type, frozenset((claim.ahead, claim.behind))) for claim in claims}
+    both = map(frozenset, zip(pairs["first"], pairs["second"], strict=True))
+    pairs = pairs[[place in wanted for place in zip(pairs["type"], both, strict=True)]].reset_index(drop=True)
+    return pairs if pairs.empty else corrected_pairs(pairs, material.settings, pd.Series("claims", pairs.index))
+
+
+def _judged(claim: Claim, tests: pd.DataFrame) -> dict[str, Any]:
+    """Return the row of one claim: the design said to be ahead as `second`, its difference, p and verdict.
+
+    `sign`: whether the published difference has the sign of a significant one.
+    """
+    row: dict[str, Any] = {"claim": claim.claim, "second": claim.ahead, "first": claim.behind, "kind": claim.kind}
+    row |= {"type": claim.type, "published": claim.published, "holds": False, "sign": "", "verdict": NO_RUNS}
+    both = pairs_among(tests[tests["type"] == claim.type], [claim.ahead, claim.behind])
+    found = from_design(both, claim.behind).to_dict("records")
+    if not found:
+        return row
+    (test,), level_claim = found, claim.kind == LEVEL
+    row |= {name: test[name] for name in TESTED}
+    significant, higher = test["significant"] == BOTH, test["mean_difference"] > 0
+    if claim.published is not None:
+        same = "same" if (claim.published > 0) == higher else "opposite"
+        row["sign"] = same if significant else NO_DIFFERENCE
+    if test["n_seeds"] < FEWEST_SEEDS:
+        return row | {"verdict": f"no claim, {test['n_seeds']} seeds"}
+    different = DIFFERENT if level_claim else HOLDS if higher else OTHER_WAY
+    verdict = different if significant else NO_DIFFERENCE
+    if test["equivalent"] and (level_claim or not significant):
+        verdict = EQUIVALENT
+    return row | {"verdict": verdict, "holds": verdict == (EQUIVALENT if level_claim else HOLDS)}
+
+
+def _shown(table: pd.DataFrame, material: Material) -> pd.DataFrame:
+    """The table as it is printed; what has no runs has dashes. p: of equivalence where designs are said to be level."""
+    table = table.reindex(columns=dict.fromkeys([*table, *TESTED]))
+    unit, of_level = material.unit, table["kind"] == LEVEL
+    return pd.DataFrame(
+        {
+            "Claim": table["claim"],
+            "Pair (ahead - behind)": material.pair_texts(table),
+            "Tasks": table["type"],
+            "Difference": table["mean_difference"].map(unit.signed),
+            f"{level(material.settings.alpha)} interval": list(map(unit.interval, table["low"], table["high"])),
+            "p over tasks and seeds": table["p"].mask(of_level, table["p_equivalent"]),
+            "Holm p": table["p_holm"].mask(of_level, table["p_equivalent_holm"]),
+            "p Wilcoxon": table["p_wilcoxon"],
+            "Verdict": table["verdict"],
+            "Published": [unit.signed(np.nan if value is None else value) for value in table["published"]],
+            "Its sign": table["sign"],
+        }
+    )

@@ -1,0 +1,43 @@
+"""The smallest difference that is found in 80 % of studies of these tasks, by the number of seeds of each design."""
+
+import numpy as np
+import pandas as pd
+
+from analysis.render import Section, Table
+from analysis.statistics.power import components, detectable
+from analysis.statistics.seeds import FEWEST_SEEDS, spreads
+from analysis.tables.compared_pairs import pair_places, seed_cube
+from analysis.tables.material import Material
+
+SEEDS = np.array([3, 4, 5, 6, 8, 10])
+
+
+def section(material: Material) -> Section | None:
+    """Return the table; None where no pair has the seeds of the test."""
+    table = power_table(material)
+    if table is None:
+        return None
+    pairs = len(material.main_pairs)
+    caption = (
+        f"Smallest true difference over {material.over} that the test over tasks and seeds finds in 80 % of studies at"
+        f" {material.settings.alpha:g} after Holm's first step over {pairs:,} pairs: median and extremes of the pairs."
+        " From the components of variance that these scores show."
+    )
+    titles = {"seeds": "Seeds", "median": "Median", "smallest": "Smallest", "largest": "Largest"}
+    formats = dict.fromkeys(list(titles.values())[1:], material.unit.score)
+    made = Table("power", "Detectable difference", caption, table.rename(columns=titles), formats)
+    return Section("power", "Detectable difference", [made])
+
+
+def power_table(material: Material) -> pd.DataFrame | None:
+    """Return the rows `seeds, median, smallest, largest` over the pairs on all tasks; None without three seeds."""
+    matrix = material.matrix.loc[material.blocks[material.last]]
+    of, places = spreads(seed_cube(material.frame, matrix)), pair_places(list(matrix.columns), material.control)
+    known = ((of.counts >= FEWEST_SEEDS) & ~of.one_run)[np.stack(places)].any(axis=0)  # a constant has no components
+    if not known.any() or len(matrix) < 2:
+        return None
+    level = material.settings.alpha / len(places[0])
+    seeds = np.broadcast_to(SEEDS[:, None], (2, len(SEEDS), len(places[0])))
+    found = detectable(components(of, *places), level, seeds)[:, known]
+    sizes = {"median": np.median(found, axis=1), "smallest": found.min(axis=1), "largest": found.max(axis=1)}
+    return pd.DataFrame({"seeds": SEEDS, **sizes})

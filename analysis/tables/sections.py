@@ -1,0 +1,29 @@
+"""The tables of an analysis, in their order. A further one is a module with `section(material)` and a place here."""
+
+from analysis.render import Section
+from analysis.tables import (
+    claims,
+    costs,
+    design_by_type,
+    effects,
+    items,
+    means,
+    overlap,
+    pairs,
+    power,
+    published,
+    ranks,
+    seeds,
+    sensitivity,
+)
+from analysis.tables.material import Material
+
+SHOWN = (means, pairs, claims, published, seeds, effects, design_by_type, sensitivity, power, ranks, costs, overlap)
+
+
+def sections(material: Material) -> list[Section]:
+    """Return the sections that apply, in order; `layout=wilcoxon` shows the published kind of table alone."""
+    if material.settings.layout == "wilcoxon":
+        return [pairs.section(material)]
+    modules = [*SHOWN, *([items] if "items" in material.settings.tables else [])]
+    return [made for module in modules if (made := module.section(material)) is not None]
