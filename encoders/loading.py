@@ -33,7 +33,8 @@ from encoders.tokens import TextTokenizer, check_positions
 from poolers.shared.base import Pooler
 from poolers.shared.registry import build_pooler, reads_padding, refuse_blind
 from records.fingerprint import of_tensors, of_value, stream_seed
-from records.lineage import Stage, check_base, read_stages, recorded_stages
+from records.lineage import Stage, read_stages, recorded_stages
+from records.manifest import check_base, read_manifest
 
 Config = dict[str, Any]
 
@@ -54,7 +55,7 @@ def build_encoder(
     stages = read_stages(cfg.get("lineage")) if stages is None else stages
     if stages:
         refuse_quantised(cfg, "lineage=")
-        check_base(stages, base_fingerprints(cfg["model"]))
+        check_base({stage.folder: stage.manifest for stage in stages}, base_fingerprints(cfg["model"]))
     for pooler_config in (cfg["pooler"], *others):
         refuse_blind(pooler_config, cfg["attn"]["name"])
     padding = any(map(reads_padding, (cfg["pooler"], *others)))
@@ -132,7 +133,10 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> Text
 
 
 def _stages(cfg: Config, run: Path | None) -> list[Stage]:
-    return recorded_stages(run, cfg.get("lineage")) if run else read_stages(cfg.get("lineage"))
+    if run is None:
+        return read_stages(cfg.get("lineage"))
+    check_base({run: read_manifest(run)}, base_fingerprints(cfg["model"]))
+    return recorded_stages(run, cfg.get("lineage"))
 
 
 def fingerprint_of(cfg: Config, run: Path | None) -> str:

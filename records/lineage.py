@@ -10,7 +10,7 @@ from typing import Any
 from cli.compose import flat
 from cli.errors import UserError
 from records.fingerprint import of_file, of_value
-from records.manifest import BASE, OF_HEADS, below, numeric_config, read_manifest
+from records.manifest import OF_HEADS, below, numeric_config, read_manifest
 
 ADAPTER = "adapter/adapter_model.safetensors"
 OTHER_RUNS = {"lineage": "lineage", "lora.start": "start", "adapter.experts": "experts"}  # key -> fact of a manifest
@@ -126,17 +126,6 @@ def recorded_stages(folder: Path, words: Sequence[str] | None) -> list[Stage]:
             fault = f"{folder} was trained on another {fact['run']} than the one in {stage.folder}"
             raise UserError(f"{fault} (its adapter has changed). Put that stage back, or train the run again.")
     return stages
-
-
-def check_base(stages: Sequence[Stage], fingerprints: Mapping[str, str]) -> None:
-    """Refuse stages of another base. fingerprints: the facts `BASE` of the base at hand."""
-    for stage in stages:
-        for key, what in BASE.items():
-            if stage.manifest.get(key) != fingerprints[key]:
-                raise UserError(
-                    f"The stage {stage.folder} was trained on another {what} ({key}). Name stages of this base, "
-                    f"or give model.path={stage.manifest['config']['model']['path']}."
-                )
 
 
 def label(stages: Sequence[Stage], seed: int) -> str:

@@ -73,6 +73,20 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
+def check_base(runs: Mapping[Any, Mapping[str, Any]], fingerprints: Mapping[str, str]) -> None:
+    """Refuse a base, or its tokenizer, on which a run was not trained. Raises `UserError`.
+
+    runs: folder -> manifest, of all runs that are loaded on the base. fingerprints: the facts `BASE` of the base.
+    """
+    for folder, manifest in runs.items():
+        for key, what in BASE.items():
+            if manifest.get(key) != fingerprints[key]:
+                raise UserError(
+                    f"{folder} was trained on another {what} ({key}). Put back what "
+                    f"model.path={manifest['config']['model']['path']} held, or name runs of this base."
+                )
+
+
 def check_code(folder: Path, manifest: Mapping[str, Any], trusted: bool = False) -> None:
     """Raise `UserError` where the base of a run executes code of its own, which a manifest alone does not allow."""
     if (manifest["config"].get("model") or {}).get("trust_remote_code") and not trusted:

@@ -26,7 +26,8 @@ from encoders.tokens import TextTokenizer, Tokens
 from poolers.moee import MoEE
 from records.files import replacing
 from records.fingerprint import stream_seed
-from records.lineage import ADAPTER, check_base, read_starts
+from records.lineage import ADAPTER, read_starts
+from records.manifest import check_base
 from training.batches import query_side
 from training.large_batch import ChunkPlan, LargeBatch
 
@@ -69,7 +70,7 @@ def set_up(config: Config, run: str = "") -> SetUp:
         encoder = open_states(encoder, config, precision)
     else:
         experts = read_starts(config, "adapter.experts")
-        check_base(experts, base_fingerprints(config["model"]))
+        check_base({run.folder: run.manifest for run in experts}, base_fingerprints(config["model"]))
         seed = stream_seed(config["seed"], "adapter")
         adapted = add_adapter(encoder.backbone, config, seed, [(e.folder / ADAPTER).parent for e in experts])
         encoder.start = {"experts": [e.facts for e in experts]} if experts else start_lora(encoder.backbone, config)
@@ -148,7 +149,7 @@ def start_lora(backbone: nn.Module, config: Config) -> Config:
     lora, starts = config["lora"], read_starts(config, "lora.start")
     if not starts:
         return {}
-    check_base(starts, base_fingerprints(config["model"]))
+    check_base({run.folder: run.manifest for run in starts}, base_fingerprints(config["model"]))
     adapters, scaling = [factors_of(start, backbone) for start in starts], lora["alpha"] / lora["r"]
     usual = 1 / len(starts) if lora["combine"] in ("uniform", "dare_linear") else 1.0
     weights = lora["weights"] or [usual] * len(starts)

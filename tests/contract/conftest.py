@@ -23,6 +23,7 @@ from encoders.attention.switch import is_unpadded
 from encoders.backbone import load_config
 from encoders.encoder import Encoder
 from encoders.fast import fused_lora
+from encoders.identity import base_fingerprints
 from encoders.loading import build_encoder, build_tokenizer, load_run
 from encoders.precision import PRECISIONS
 from encoders.text_encoder import TextEncoder
@@ -291,7 +292,7 @@ def awake_run(cell, tmp_path_factory):
         save_file(head.state_dict(), folder / "head.safetensors")
         (folder / "adapter").symlink_to(adapters[base] / "adapter")
         of_the_cell = {"pooler": pooler, "attn": attn, "seed": cfg["seed"], "config": cfg}
-        RunFolder(folder).write({**OF_A_RUN, **of_the_cell, **facts})
+        RunFolder(folder).write({**OF_A_RUN, **of_the_cell, **base_fingerprints(cfg["model"]), **facts})
         return folder
 
     return made

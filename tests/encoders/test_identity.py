@@ -15,7 +15,7 @@ from encoders.identity import sources
 from encoders.loading import base_fingerprints, build_encoder, untrained
 from encoders.precision import PRECISIONS
 from evaluation.embeddings import open_store
-from records.lineage import Stage, check_base
+from records.manifest import check_base
 
 CPU = torch.device("cpu")
 TEXTS = ["the sum of two arrays is returned as a new array with the same shape and type of its first argument"]
@@ -53,10 +53,10 @@ def test_an_edited_configuration_is_another_encoder_and_another_base(compose_cel
 
 def test_a_stage_of_an_edited_configuration_is_refused(edited):
     before, after = (base_fingerprints({"path": str(path)}) for path in edited)
-    stage = Stage(Path("runs/s,mntp/mean-bi/seed0"), {**before, "config": {"model": {"path": "base"}}}, "0" * 64)
-    check_base([stage], before)
+    runs = {Path("runs/s,mntp/mean-bi/seed0"): {**before, "config": {"model": {"path": "base"}}}}
+    check_base(runs, before)
     with pytest.raises(UserError, match=r"trained on another configuration of the base model \(base_config_sha256\)"):
-        check_base([stage], after)
+        check_base(runs, after)
 
 
 def states_of(compose_cell, *words):

@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file, save_file
 
 from cli.errors import UserError
 from encoders.backbone import load_tokenizer
@@ -64,3 +65,25 @@ def test_a_tokenizer_of_a_larger_model(tmp_path, small_model):
         shutil.copy(file, model)
     with pytest.raises(UserError, match=r"gives tokens up to \d+, and the model has 320: .* another model\. Put"):
         load_tokenizer(model_of(model))
+
+
+def test_a_run_is_loaded_on_the_base_that_it_was_trained_on(tmp_path, small_model, compose_cell):
+    """Weights of the same shapes in the same place, or another tokenizer, are another base."""
+    base, run = shutil.copytree(small_model, tmp_path / "base"), tmp_path / "s" / "mean-bi" / "seed0"
+    words = ["trainer.max_steps=1", "trainer.global_batch_size=8", "data=jsonl", "data.validation=4"]
+    words += [f"data.path='{write_triples(tmp_path / 'triples.jsonl')}'", f"model.path='{base}'", "objective.warmup=1"]
+    cfg = compose_cell("mean", "bi", *words)
+    train_run(cfg, RunFolder(run))
+    weights, tokenizer = base / "model.safetensors", base / "tokenizer.json"
+    before = load_run(run, cfg).encode(["the sum"])
+    whole = load_file(weights)
+    save_file({name: 1.05 * tensor for name, tensor in whole.items()}, weights, {"format": "pt"})
+    with pytest.raises(UserError, match=r"mean-bi/seed0 was trained on another base model"):
+        load_run(run, cfg)
+    save_file(whole, weights, {"format": "pt"})
+    text = tokenizer.read_text()
+    tokenizer.write_text(text + "\n")
+    with pytest.raises(UserError, match=r"another tokenizer \(tokenizer_sha256\)"):
+        load_run(run, cfg)
+    tokenizer.write_text(text)
+    assert (load_run(run, cfg).encode(["the sum"]) == before).all()
