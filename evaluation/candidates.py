@@ -16,12 +16,12 @@ from evaluation.words import evaluate_words
 from records.fingerprint import of_value
 from records.lineage import label, read_stages
 from records.manifest import check_code, read_manifest
-from records.run_folder import model_name, short, whole_study
+from records.run_folder import START, model_name, short, whole_study
 
 Config = dict[str, Any]
 OF_A_START = (  # what a run's manifest says before the first step, whatever its objective adds afterwards
     *("manifest_version", "study", "pooler", "attn", "seed", "config", "data"),
-    *("base_weights_sha256", "tokenizer_sha256", "base_config_sha256", "lineage", "experts"),
+    *("base_weights_sha256", "tokenizer_sha256", "base_config_sha256", "lineage", "experts", "start"),
     *("precision", "dtypes", "device", "kernel", "elementwise", "parameters", "seeds", "threads"),
     *("versions", "machine", "code"),
 )
@@ -36,6 +36,7 @@ class Candidate:
     folder: Path | None = None  # the run folder; None for an untrained one
     dim: int | None = None  # how many entries of a vector are scored; None: all
     siblings: tuple[int, ...] | None = None  # all dimensions that are scored of the same encoder, rising
+    start: Path | None = None  # folder in which an untrained one keeps what other runs give it
 
     @property
     def trained(self) -> bool:
@@ -58,9 +59,7 @@ class Candidate:
         """Return the encoder. Raises `UserError` for weights that are not there or of another version."""
         from encoders import loading
 
-        if self.folder is not None:
-            return loading.load_run(self.folder, self.manifest["config"])
-        return loading.untrained(self.manifest["config"])
+        return loading.loaded(self.manifest["config"], self.folder or self.start)
 
     @property
     def checkpoint(self) -> str:
@@ -124,7 +123,8 @@ def _whole(cfg: Config) -> list[Candidate]:
         results = Path(cfg["results"] or folder.absolute().parents[1] / "scores")
         if cfg["untrained"]:
             start = {key: value for key, value in manifest.items() if key in OF_A_START}
-            encoders.append(Candidate({**start, "status": "untrained", "config": config}, results))
+            begun = folder / START if {"start", "experts"} & start.keys() else None
+            encoders.append(Candidate({**start, "status": "untrained", "config": config}, results, start=begun))
         if cfg["untrained"] != "only":
             encoders.append(Candidate({**manifest, "config": config}, results, folder))
     return encoders

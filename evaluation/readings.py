@@ -79,9 +79,9 @@ class ReadingCandidate(Candidate):
         def load() -> Together:
             from encoders.readings import load_readings
 
-            return Together(load_readings(config, self.of.folder, self.poolers, self.seeds))
+            return Together(load_readings(config, self.of.folder or self.of.start, self.poolers, self.seeds))
 
-        what = [str(self.of.folder), config, self.poolers, self.seeds]
+        what = [str(self.of.folder or self.of.start), config, self.poolers, self.seeds]
         whole = shared(what, load, cache_dir)
         of: Any = whole.encoder
         return replace(whole, fingerprint=of.fingerprints[self.reading], columns=of.columns[self.reading])
@@ -120,7 +120,7 @@ def share_starts(candidates: Sequence[Candidate]) -> list[Candidate]:
     starts: dict[str, dict[str, Candidate]] = {}
     for candidate in candidates:
         config = candidate.manifest["config"]
-        alone = candidate.trained or candidate.dim or isinstance(candidate, ReadingCandidate)
+        alone = candidate.trained or candidate.start or candidate.dim or isinstance(candidate, ReadingCandidate)
         if not alone and config["pooler"].get("standardise") != "corpus":  # which needs a file of statistics
             starts.setdefault(_states(config), {}).setdefault(candidate.title, candidate)
     shared: dict[int, Candidate] = {}

@@ -18,6 +18,7 @@ UNNAMED = ("encoder", "design")  # list other groups, whose settings are named
 CHOOSING = ("experiment", "divergence")  # choose members of other groups: their name says it all
 # What tells the designs and stages of one study apart, and is looked up by the folder's name: named in every study.
 OF_A_DESIGN = (*UNNAMED, *CHOOSING, "pooler", "attn", "objective", "stages", "lineage", "lora.start", "lora.combine")
+START = "start"  # below a run's folder: adapter and head before the first step, where other runs give it these
 LONGEST_NAME = 120
 
 

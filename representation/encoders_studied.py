@@ -108,7 +108,10 @@ def backbone_key(studied: Studied, with_attention: bool = True) -> str:
     """Return a digest of all that the states of the encoder's start depend on: two starts with one digest are one."""
     settings = of_states(studied.config)
     kept = {key: value for key, value in settings.items() if with_attention or not below(key, ("attn",))}
-    return of_value([kept, [stage["adapter_sha256"] for stage in studied.stages]])
+    manifest, how = studied.candidate.manifest, []
+    if manifest.get("start") or manifest.get("experts"):
+        how = [manifest.get("start"), manifest.get("experts"), studied.config["lora"], studied.seed]
+    return of_value([kept, [stage["adapter_sha256"] for stage in studied.stages], how])
 
 
 def distinct_backbones(encoders: Sequence[Studied], with_attention: bool = True) -> list[Studied]:

@@ -18,7 +18,7 @@ from encoders.precision import Precision
 from records.files import alone_in
 from records.fingerprint import of_file
 from records.manifest import code, environment, peak_memory_bytes, stream_seeds
-from records.run_folder import RunFolder
+from records.run_folder import START, RunFolder
 from training.batches import order_of
 from training.checks import check_instructed, check_sizes, continued, refuse_changed
 from training.cost import check, parameters, training_flops
@@ -101,6 +101,8 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
     if first:
         folder.write(manifest)
         print(announcement(folder, module, manifest), flush=True)
+    # what other runs give it: evaluate.py untrained=also reads it there, wherever they lie by then
+    files = save_trained(encoder, setup.adapted, folder.path / START) if first and encoder.start else []
     states = {"states": fill_states(module)} if config["backbone"]["frozen"] else {}
     before = objective.held_out_scores() if kind.scored_before else {}  # LoRA is as it started, also on continuing
     held_out = HeldOut(objective.held_out_scores, t["validate_every"])
@@ -108,7 +110,8 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
         fit(config, module, [held_out], folder.path, held_out.complete)
     if not first:
         return
-    files = save_trained(encoder, setup.adapted, folder.path)  # before all that may fail
+    files = [f"{START}/{name}" for name in files]
+    files += save_trained(encoder, setup.adapted, folder.path)  # before all that may fail
     keep_texts(manifest["data"], config["cache_dir"], examples)
     unmoved = {} if t["max_steps"] else before
     after = held_out.last or unmoved or objective.held_out_scores()

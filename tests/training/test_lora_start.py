@@ -7,7 +7,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from encoders.loading import load_run
+from encoders.loading import load_run, untrained
+from evaluation.candidates import candidates, configured
+from evaluation.readings import read_by
 from records.lineage import ADAPTER
 from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
@@ -150,3 +152,20 @@ def test_going_on_from_one_run_begins_with_its_adapter_and_ends_bit_equal_when_k
     one, other = (RunFolder(tmp_path / name).manifest() for name in ("whole", "broken"))
     for key in ("start", "start_truncation", "held_out", "loss"):
         assert one[key] == other[key], key
+
+
+@pytest.mark.parametrize("more", [[], ["readings=[mean,eos]"]])
+def test_what_evaluate_scores_as_untrained_is_the_start(cell, experts, tmp_path, more):
+    """Not the bare base, whose gains would be the merge's."""
+    start, texts = started_as(*experts), ["the sum of two arrays", "shape"]
+    folders = [tmp_path / "s" / f"mean-bi{n}" / "seed0" for n in (0, 2)]
+    for n, folder in zip((0, 2), folders, strict=True):
+        train_run(cell(f"trainer.max_steps={n}", start), RunFolder(folder))
+    cfg = configured([f"run={folders[1]}", "untrained=only", *more])
+    (first, *_) = read_by(candidates(cfg), cfg["readings"]) if more else candidates(cfg)
+    vectors = first.embeddings(None).embed(texts)
+    wanted = load_run(folders[0], RunFolder(folders[0]).manifest()["config"])
+    assert np.abs(vectors - wanted.encode(texts)).max() < 1e-6
+    bare = untrained(RunFolder(folders[0]).manifest()["config"])
+    assert np.abs(vectors - bare.encode(texts)).max() > 1e-3
+    assert len({first.embeddings(None).fingerprint, bare.fingerprint, load_run(folders[1], cell()).fingerprint}) == 3

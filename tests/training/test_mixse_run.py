@@ -13,6 +13,7 @@ from encoders.export.exported import load_exported
 from encoders.loading import build_encoder, fingerprint_of, load_run
 from encoders.mixse import mixture_of
 from encoders.precision import PRECISIONS
+from evaluation.candidates import candidates, configured
 from records.lineage import ADAPTER, read_starts
 from records.run_folder import RunFolder
 from tests.contract.conftest import TEXTS, apart, embed
@@ -81,6 +82,15 @@ def test_the_router_alone_is_trained_and_the_manifest_names_the_experts(run, mix
     assert manifest["parameters"]["base"] == plain["parameters"]["base"]
     assert "active" not in plain["parameters"]
     assert parameters(empty_encoder(cfg)) == manifest["parameters"]
+
+
+@pytest.mark.slow
+def test_what_evaluate_scores_as_untrained_are_the_experts_under_the_first_router(run, mixed, tmp_path):
+    train_run(mixed("trainer.max_steps=0"), RunFolder(tmp_path / "start"))
+    (start,) = candidates(configured([f"run={run}", "untrained=only"]))
+    assert start.name.endswith("-untrained")
+    wanted = load_run(tmp_path / "start", mixed()).encode(TEXTS)
+    assert np.abs(start.embeddings(None).embed(TEXTS) - wanted).max() < 1e-6
 
 
 @pytest.mark.slow
