@@ -1,22 +1,26 @@
 """Draw the examples of a step, of one data set or a mix, as a function of (seed, epoch): all cells see the same."""
 
 import hashlib
-from collections import defaultdict
+import sys
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import torch
+from pytorch_lightning.utilities import rank_zero_only
 from torch import Tensor
 
 from cli.errors import UserError
-from corpora.mix import by_source, shares, sources
+from corpora.mix import by_source, origin, shares, sources
 from corpora.triples import Triple
 from encoders.templates import Template
 from records.fingerprint import stream_seed
 
 Config = dict[str, Any]
+LONG = 5  # words of a held-out text that is looked for inside others
+LEAST_LEFT = 0.1  # of the examples of a source
 
 
 class BatchOrder:
@@ -24,6 +28,7 @@ class BatchOrder:
     names what is drawn from, so that the sources of a mix have streams of their own.
 
     What does not fill a batch is left out of the epoch (with `one_source`, of each source); every epoch draws again.
+    never: numbers of the examples that are in no epoch, those of sources smaller than a batch with `one_source`.
     Raises `UserError` for batches larger than the data, and for `one_source` where nothing tells sources apart.
     """
 
@@ -37,6 +42,8 @@ class BatchOrder:
                 f"data.one_source=true, but all {len(sources)} examples say the same source ({sources[0]}). Give each "
                 "record a source (data.columns.source=<column>), or set data.one_source=false."
             )
+        count = Counter(sources)
+        self.never = [i for i, source in enumerate(sources) if one_source and count[source] < batch_size]
         if not len(self.epoch(0)):
             of = "any one source" if one_source else stream
             raise UserError(
@@ -99,6 +106,7 @@ class MixOrder:
         self, share: Mapping[str, float], of: Mapping[str, BatchOrder], members: Mapping[str, Sequence[int]], turns: int
     ) -> None:
         self.share, self.of, self.members, self.turns = share, of, members, turns
+        self.never = [members[name][i] for name, order in of.items() for i in order.never]
         self._sequence: list[tuple[str, int]] = []  # the source of each turn, and how many turns it had before
         self._taken = dict.fromkeys(of, 0)
 
@@ -136,7 +144,8 @@ def order_of(config: Config, examples: Sequence[Triple]) -> BatchOrder | MixOrde
 
 def split(examples: list[Triple], data: Config) -> tuple[list[Triple], list[Triple]]:
     """Return (training, held out): every k-th example is kept out, so that all sources are among them; of a mix as many
-    of each source as that says, and sources of share 0 are not trained on. Raises `UserError` for too many of them."""
+    of each source as that says, and sources of share 0 are not trained on. What shares a text with one that is held
+    out is not trained on either (`apart`). Raises `UserError` for too many of them."""
     every, wanted, unused = list(range(len(examples))), {}, set()
     if "mix" not in data:
         wanted = {"data": (data["validation"], every)}
@@ -154,4 +163,37 @@ def split(examples: list[Triple], data: Config) -> tuple[list[Triple], list[Trip
         stride = len(numbers) // max(1, count)
         held_out |= {numbers[k] for k in range(0, stride * count, stride)}
     left_out = held_out | unused
-    return [examples[i] for i in every if i not in left_out], [examples[i] for i in sorted(held_out)]
+    kept, out = [examples[i] for i in every if i not in left_out], [examples[i] for i in sorted(held_out)]
+    training = apart(kept, out, "mix" in data)
+    if shared := len(kept) - len(training):
+        rank_zero_only(print)(f"{shared:,} examples share a text with held-out ones: not trained on.", file=sys.stderr)
+    return training, out
+
+
+def apart(kept: list[Triple], held_out: Sequence[Triple], mix: bool) -> list[Triple]:
+    """Return the examples of `kept` whose query and positive are none of the held-out examples' texts and, of another
+    source of a mix, hold none of those of `LONG` words or more.
+
+    Of a source that would lose nearly all, since its positives are names of labels or the like, those with a query of
+    their own stay. Raises `UserError` where a source has none.
+    """
+    queries, texts = {t.query for t in held_out}, {text for t in held_out for text in (t.query, t.positive)}
+    by_word: dict[str, list[tuple[str, str]]] = defaultdict(list)  # one word of a text -> that text and its source
+    for text, source in {(text, origin(t)) for t in held_out if mix for text in (t.query, t.positive)}:
+        if len(words := text.split()) >= LONG:
+            by_word[max(words[1:-1], key=len)].append((text, source))
+
+    def holds(t: Triple) -> bool:
+        sides = [(side, word) for side in (t.query, t.positive) for word in by_word.keys() & side.split()]
+        return any(text in side and source != origin(t) for side, word in sides for text, source in by_word[word])
+
+    left: list[int] = []
+    for name, numbers in (by_source(kept) if mix else {"": range(len(kept))}).items():
+        own = [i for i in numbers if texts.isdisjoint((kept[i].query, kept[i].positive)) and not holds(kept[i])]
+        if len(own) < LEAST_LEFT * len(numbers):
+            own = [i for i in numbers if kept[i].query not in queries]
+        if not own:
+            of = f"data.sources.{name}" if mix else "the data"
+            raise UserError(f"All examples of {of} share their query with a held-out one. Lower validation=.")
+        left += own
+    return [kept[i] for i in sorted(left)]

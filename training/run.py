@@ -1,5 +1,6 @@
 """A run from its configuration to its folder and its manifest: the steps in order, the same for every objective."""
 
+from collections import Counter
 from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
@@ -158,9 +159,11 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
     """Return the facts that are known before the first step."""
     data = described(triples)
     data[module.objective.unit] = data.pop("triples")
-    data["trained_on"] = len(module.objective.examples)
+    never = set(module.order.never)
+    trained_on = [example for i, example in enumerate(module.objective.examples) if i not in never]
+    data["trained_on"] = len(trained_on)
     if "mix" in config["data"]:
-        data["of_source"] = facts(config["data"], triples, list(module.objective.examples))
+        data["of_source"] = facts(config["data"], triples, trained_on)
     encoder, device = module.encoder, next(module.encoder.parameters()).device
     return {
         "study": config["study"],
@@ -193,9 +196,13 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
 def announcement(folder: RunFolder, module: StepModule, manifest: Config) -> str:
     """Return what is about to be trained, for the screen."""
     trainer, objective, sizes = module.cfg["trainer"], module.objective, manifest["parameters"]
+    small = Counter(objective.examples[i].source for i in module.order.never).most_common()
+    listed = ", ".join(f"{name} {count}" for name, count in small[:8]) + ", ..." * (len(small) > 8)
+    never = f" (never, of sources smaller than a batch: {listed})" if small else ""
     return (
         f"{folder.path}: {trainer['max_steps']} steps of {trainer['global_batch_size']} {objective.unit} from "
-        f"{len(objective.examples):,}; {sizes['adapter']:,} adapter and {sizes['head']:,} head parameters train."
+        f"{manifest['data']['trained_on']:,}{never}; {sizes['adapter']:,} adapter and {sizes['head']:,} head "
+        "parameters train."
     )
 
 

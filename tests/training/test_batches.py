@@ -31,6 +31,10 @@ def test_one_source_never_mixes():
     assert all(len({SOURCES[i] for i in b}) == 1 for b in batches)
     assert {SOURCES[b[0]] for b in batches} == {"a", "b", "c"}
     assert len(batches) == 3 + 2 + 1
+    assert order.never == []
+    larger = BatchOrder(SOURCES, 4, seed=0, one_source=True)
+    assert [SOURCES[i] for i in larger.never] == ["c"] * 3
+    assert {i for s in range(20) for i in larger.batch(s)} == set(range(20)) - set(larger.never)
 
 
 def test_a_batch_larger_than_the_data_is_refused():

@@ -87,14 +87,14 @@ def test_a_manifest_names_shares_fingerprints_and_counts(words):
     assert examples == read_triples({**config["data"], "mix": {"pairs": 1, "classes": 0}}, ""), "whatever the shares"
     trained, held_out = split(examples, config["data"])
     assert [t.source for t in held_out] == ["classes/c"] * 2 + ["pairs/p"] * 4
-    assert set(trained) | set(held_out) == set(examples)
+    assert set(trained) == {t for t in examples if texts_of([t]).isdisjoint(texts_of(held_out))}
     alone = split(examples, {**config["data"], "mix": {"pairs": 1, "classes": 0}})
     assert alone == ([t for t in trained if not t.labels], held_out), "what has no share is not trained on"
     assert {t.instruction for t in examples} == {None, "Say the label"}
     said = facts(config["data"], examples, trained)
     mine = [t for t in examples if t.labels]
     assert said["classes"] == {
-        "share": 0.3, "kind": "classes", "sha256": fingerprint(mine), "examples": 15, "trained_on": 13, "labels": 3,
+        "share": 0.3, "kind": "classes", "sha256": fingerprint(mine), "examples": 15, "trained_on": 9, "labels": 3,
     }  # fmt: skip
     assert (said["pairs"]["share"], said["pairs"]["examples"], said["pairs"]["trained_on"]) == (0.7, 20, 16)
     assert by_source(examples)["classes"] == [i for i, t in enumerate(examples) if t.labels]
@@ -121,6 +121,35 @@ def test_what_is_no_mix_is_refused_in_one_line(words, word, message):
     assert "\n" not in str(error.value)
     with pytest.raises(UserError, match=message):
         read_triples(config["data"], "")
+
+
+def texts_of(triples):
+    return {text for t in triples for text in (t.query, t.positive)}
+
+
+def test_repeated_records_and_answers_are_not_trained_on_where_one_is_held_out(capsys):
+    records = [Triple(f"q{i % 60}", f"a{i % 30}") for i in range(300)]
+    trained, held_out = split(records, {"validation": 7})
+    assert len(held_out) == 7
+    assert texts_of(trained).isdisjoint(texts_of(held_out))
+    assert set(trained) == {t for t in records if texts_of([t]).isdisjoint(texts_of(held_out))}, "and all others"
+    assert f"{293 - len(trained)} examples share a text with held-out ones" in capsys.readouterr().err
+    of_labels = [Triple(f"q{i}", f"name of label {i % 3}") for i in range(30)]
+    assert [len(part) for part in split(of_labels, {"validation": 7})] == [23, 7], "all share a positive"
+    with pytest.raises(UserError, match="All examples of the data share their query with a held-out one"):
+        split([Triple("q", f"a{i}") for i in range(9)], {"validation": 3})
+
+
+def test_texts_that_sources_of_a_mix_share_are_held_out_of_all():
+    pairs = [Triple(f"q{i}", f"the answer to {i} in six words", source="p/x") for i in range(40)]
+    whole = [f"About {i}: the answer to {i} in six words, and more." for i in range(40)]
+    texts = [Triple(whole[i], whole[(i + 10) % 40], source="c/x", labels=(("l",), ("l",))) for i in range(40)]
+    own = {"p": {"validation": 4}, "c": {"validation": 0}}
+    data = {"mix": {"p": 0.5, "c": 0.5}, "sources": own}
+    trained, held_out = split([*pairs, *texts], data)
+    answers = [t.positive for t in held_out]
+    assert (len(answers), len(trained)) == (4, 36 + 40 - 4), "each text is a query once and a positive once"
+    assert not [text for text in texts_of(trained) if any(answer in text for answer in answers)]
 
 
 @pytest.mark.parametrize(("there", "count"), [(10, 5), (11, 0), (2, 1)])

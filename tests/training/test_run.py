@@ -1,5 +1,7 @@
 """A whole run: a stopped one is not finished, and what was trained outlasts what fails after it."""
 
+import json
+
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -39,6 +41,18 @@ def test_an_interruption_with_other_data_or_code_is_noticed():
     assert merged["code"]["sha256"] == "old -> new"
     with pytest.raises(UserError, match=r"The training data changed .* \(data.sha256\)"):
         continued({**now, "data": {"sha256": "other"}}, now)
+
+
+@pytest.mark.slow
+def test_sources_smaller_than_a_batch_are_named_and_not_counted(cell, tmp_path, capsys):
+    counts = {"a": 20, "b": 20, "c": 5}
+    rows = [{"query": f"{s} {i}", "positive": f"to {s}{i}", "source": s} for s, n in counts.items() for i in range(n)]
+    (tmp_path / "few.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    words = f"data.path='{tmp_path}/few.jsonl'", "data.one_source=true", "trainer.max_steps=1", "data.validation=3"
+    train_run(cell("mean", "bi", *words), RunFolder(tmp_path / "run"))
+    trained_on = RunFolder(tmp_path / "run").manifest()["data"]["trained_on"]
+    assert trained_on == 40 - 3, "records 0, 15 and 30 are held out"
+    assert f"from {trained_on} (never, of sources smaller than a batch: c 5)" in capsys.readouterr().out
 
 
 @pytest.mark.slow
