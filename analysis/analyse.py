@@ -46,12 +46,13 @@ def analyse(settings: Settings) -> Result:
 
 def _material(settings: Settings, scores: Scores, rule: Control) -> Material:
     """Return the means and tests of checked scores."""
-    designs = {label: scores.designs[label] for label in scores.compared}
     types = _tasks_by_type(scores.frame, settings.types)
     blocks = types if len(types) == 1 else {**types, ALL: scores.tasks}
-    matrix = seed_means(scores.frame, list(designs), scores.tasks)
+    matrix = seed_means(scores.frame, list(scores.designs), scores.tasks)
     pairs = compare_pairs(matrix, blocks, settings, settings.against, scores.frame)
-    return Material(settings, designs, settings.against, types, blocks, scores.frame, matrix, pairs, rule.footnotes)
+    return Material(
+        settings, scores.designs, settings.against, types, blocks, scores.frame, matrix, pairs, rule.footnotes
+    )
 
 
 def _tasks_by_type(frame: pd.DataFrame, wanted: tuple[str, ...]) -> dict[str, list[str]]:

@@ -13,9 +13,9 @@ from platform import python_version
 from typing import Any
 
 from analysis.analyse import Result
-from analysis.manifests.cost import costs
 from analysis.manifests.designs import Design
 from analysis.settings import Settings, public_path
+from analysis.tables.costs import costs
 
 PACKAGES = ("numpy", "pandas", "scipy", "scikit-posthocs", "matplotlib")
 

@@ -9,7 +9,6 @@ from omegaconf import OmegaConf
 
 from analysis.control.find_runs import Found
 from analysis.control.rule import Control, confounds, described, difference_table, judge, short, value_table
-from analysis.manifests.cost import COST_HEADER, cost_texts
 from analysis.manifests.designs import Design, config_order, labelled
 from analysis.manifests.differences import ABSENT, compare, values_of
 from analysis.names import by_number, listed
@@ -67,8 +66,8 @@ def _cells(cells: dict[str, Design]) -> Table:
     rows = []
     for label, cell in cells.items():
         seeds, steps = ", ".join(run.seed for run in cell.runs), {str(r.manifest.get("steps", "-")) for r in cell.runs}
-        rows.append([label, seeds, ", ".join(sorted(steps)) if cell.trained else "-", *cost_texts(cell)])
-    frame = pd.DataFrame(rows, columns=["Cell", "Seeds", "Steps", *COST_HEADER])
+        rows.append([label, seeds, ", ".join(sorted(steps)) if cell.trained else "-"])
+    frame = pd.DataFrame(rows, columns=["Cell", "Seeds", "Steps"])
     return Table("cells", "Cells", f"{len(cells)} cells.", frame, left=2)
 
 
@@ -111,12 +110,9 @@ def _scoring(cells: dict[str, Design]) -> list[str]:
         return ["No scores were given; name the scores' folder too to compare how the cells were scored."]
     those = {label: cell for label, cell in cells.items() if label in scored}
     profiles = [run.profile for cell in those.values() for run in cell.runs]
-    keys = sorted({key for profile in profiles for key in profile if key.startswith("evaluation.")})
-    differing = [key for key in keys if len(values_of(key, those)) > 1]
-    tasks = [key for key in keys if key.startswith("evaluation.inputs.")]
-    alike = f"{len(tasks) - len(set(tasks) & set(differing))} of {len(tasks)} (task, split) pairs"
-    first = f"All {len(those)} scored cells were given identical inputs in {alike}."
-    return [first, *(f"Differs: {described(key, values_of(key, those))}." for key in differing)]
+    inputs = {key for profile in profiles for key in profile if key.startswith("evaluation.inputs.")}
+    alike = f"{sum(len(values_of(key, those)) == 1 for key in inputs)} of {len(inputs)} (task, split) pairs"
+    return [f"All {len(those)} scored cells were given identical inputs in {alike}."]
 
 
 def _code(cells: dict[str, Design]) -> list[str]:

@@ -30,7 +30,6 @@ def choose(scores: Scores, settings: Settings) -> Scores:
         scores,
         frame=frame[frame["design"].isin(compared)],
         designs={label: scores.designs[label] for label in compared},
-        compared=tuple(compared),
         control=_control(scores.designs, compared, settings.against),
     )
 

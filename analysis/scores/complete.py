@@ -22,8 +22,7 @@ def complete(scores: Scores, missing: str) -> Scores:
     "auto". Raises UserError where there is a hole and the policy is "fail", where fewer than two tasks or designs
     remain, and where designs have a task on other splits or subsets.
     """
-    designs = list(scores.compared)
-    policy = _policy(missing, [scores.designs[label] for label in designs])
+    designs, policy = list(scores.designs), _policy(missing, scores.designs.values())
     frame, notes = _usable(scores.frame, policy)
     frame, more = _without_parts(frame, designs)
     have = _has(frame, scores.frame, designs)
@@ -35,7 +34,7 @@ def complete(scores: Scores, missing: str) -> Scores:
         raise UserError(f"against={scores.control} lacks tasks and was dropped. {mend}")
     frame = frame[frame["design"].isin(kept) & frame["task"].isin(tasks)]
     _check_alike(frame)
-    whole = replace(scores, frame=frame, designs={label: scores.designs[label] for label in kept}, compared=tuple(kept))
+    whole = replace(scores, frame=frame, designs={label: scores.designs[label] for label in kept})
     return replace(whole, notes=(*scores.notes, *_of_what(whole), *notes, *more, *lost))
 
 
@@ -80,13 +79,12 @@ def _has(frame: pd.DataFrame, every: pd.DataFrame, designs: Sequence[str]) -> pd
 
     every: rows of all units, of those without a score too.
     """
-    shown, units = frame[frame["design"].isin(designs)], every[every["design"].isin(designs)]
-    if shown.empty:
+    if frame.empty:
         raise UserError(f"No score of {listed(designs)} is left. Widen types= or tasks=.")
-    have = shown.groupby(["design", "seed", "task"]).size().unstack("task").notna()
-    none = [(design, "") for design in designs if design not in set(units["design"])]
-    rows = [*dict.fromkeys(zip(units["design"], units["seed"], strict=True)), *none]
-    return have.reindex(index=pd.MultiIndex.from_tuples(rows), columns=shown["task"].unique(), fill_value=False)
+    have = frame.groupby(["design", "seed", "task"]).size().unstack("task").notna()
+    none = [(design, "") for design in designs if design not in set(every["design"])]
+    rows = [*dict.fromkeys(zip(every["design"], every["seed"], strict=True)), *none]
+    return have.reindex(index=pd.MultiIndex.from_tuples(rows), columns=frame["task"].unique(), fill_value=False)
 
 
 def _without_holes(have: pd.DataFrame, designs: list[str], policy: str) -> tuple[list[str], list[str], Notes]:

@@ -54,23 +54,21 @@ class Source:
 class Scores:
     """All sources as one table, as `load`, `choose` and `complete` hand it on.
 
-    `frame`: the columns of `Row` and `design`, score in -1..1; `designs`: label -> design, of all in the frame;
-    `compared`: those that are compared, in order; `control`: the one
+    `frame`: the columns of `Row` and `design`, score in -1..1; `designs`: label -> design, in order; `control`: the one
     of them that `against=` names, or ""; `reading`: notes on how files were read.
     """
 
     frame: pd.DataFrame
     designs: dict[str, Design]
     benchmark: Benchmark | None = None
-    compared: tuple[str, ...] = ()
     control: str = ""
     notes: tuple[str, ...] = ()
     reading: tuple[str, ...] = ()
 
     @property
     def tasks(self) -> list[str]:
-        """The tasks of the designs compared."""
-        return self.frame[self.frame["design"].isin(self.compared)]["task"].unique().tolist()
+        """The tasks, in the order in which they were read."""
+        return self.frame["task"].unique().tolist()
 
 
 def table(rows: list[Row] | pd.DataFrame) -> pd.DataFrame:

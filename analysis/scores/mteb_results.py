@@ -38,6 +38,13 @@ class _Folder:
     run: Run | None
     seed: str
 
+    @property
+    def files(self) -> list[tuple[Path, str | None]]:
+        """The files of tasks, each with the sha256 of its scores where the manifest beside them states it."""
+        evaluation = (self.run.manifest.get("evaluation") if self.run else None) or {}
+        files = sorted(f for f in self.path.glob("*.json") if f.name not in NOT_SCORES)
+        return [(file, evaluation.get("scores", {}).get(file.stem)) for file in files]
+
 
 class _NoScoreError(UserError):
     """What counts was not scored, or its score is no number."""
@@ -62,7 +69,9 @@ def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = N
         expected = "Expected results/<model>/<revision>/<task>.json; run evaluate.py or mteb first."
         raise UserError(f"No scores below {path}. {' '.join(left_out) or expected}")
     kept = {model: _one_folder_per_seed(model, folders, settings.revision) for model, folders in models.items()}
-    rows = [row for folders in kept.values() for folder in folders for row in _rows(folder, settings, benchmark)]
+    read = partial(read_task, split=settings.split, subsets=settings.subsets, benchmark=benchmark)
+    every = (folder for folders in kept.values() for folder in folders)
+    rows = [read(file, of.model, of.seed, written=written) for of in every for file, written in of.files]
     designs = {model: _design(model, folders, settings.factors) for model, folders in kept.items()}
     beside = dict.fromkeys([path, *(place for root in roots for place in (root.parent, root))])
     files = [folder / "tasks.json" for folder in beside if (folder / "tasks.json").is_file()]
@@ -72,34 +81,18 @@ def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = N
 
 def _score_folders(root: Path) -> Iterator[_Folder]:
     """Yield the folders that hold task files, by path: <model>/<revision>, or experiments/<name> below it."""
-    models = (model for model in root.iterdir() if model.is_dir())
-    for revision in sorted(p for model in models for p in model.iterdir() if p.is_dir()):
-        experiments = sorted(p for p in revision.glob("experiments/*") if p.is_dir())
-        for path in [revision, *experiments]:
-            if _task_files(path):
-                model = revision.parent.name + ("" if path == revision else f"/{path.name}")
-                yield _folder(model, revision.name, path)
-
-
-def _folder(model: str, revision: str, path: Path) -> _Folder:
-    manifest, of_seed = path / "run" / "manifest.json", SEED.match(revision)
-    run = read_manifest(manifest) if manifest.exists() else None
-    if not run and OURS.match(revision):
-        raise no_manifest(path)
-    return _Folder(model, revision, path, run, run.seed if run else (of_seed[1] if of_seed else ""))
-
-
-def _task_files(folder: Path) -> list[Path]:
-    return sorted(f for f in folder.iterdir() if f.suffix == ".json" and f.name not in NOT_SCORES)
-
-
-def _rows(folder: _Folder, settings: Settings, benchmark: Benchmark | None) -> Iterator[Row]:
-    """Yield the scores of a folder. The manifest beside them, if there is one, states the sha256 of each."""
-    evaluation = (folder.run.manifest.get("evaluation") if folder.run else None) or {}
-    written = evaluation.get("scores", {})
-    read = partial(read_task, split=settings.split, subsets=settings.subsets, benchmark=benchmark)
-    for file in _task_files(folder.path):
-        yield read(file, folder.model, folder.seed, written=written.get(file.stem))
+    for revision in sorted(p for p in root.glob("*/*") if p.is_dir()):
+        for path in [revision, *sorted(p for p in revision.glob("experiments/*") if p.is_dir())]:
+            manifest, of_seed = path / "run" / "manifest.json", SEED.match(revision.name)
+            run = read_manifest(manifest) if manifest.exists() else None
+            model = revision.parent.name + ("" if path == revision else f"/{path.name}")
+            seed = run.seed if run else (of_seed[1] if of_seed else "")
+            folder = _Folder(model, revision.name, path, run, seed)
+            if not folder.files:
+                continue
+            if not run and OURS.match(revision.name):
+                raise no_manifest(path)
+            yield folder
 
 
 def _one_folder_per_seed(model: str, folders: list[_Folder], wanted: str) -> list[_Folder]:

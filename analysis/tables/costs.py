@@ -1,18 +1,68 @@
-"""Cost of each design, as the manifests of its runs say."""
+"""Cost of each design, as the manifests of its runs say: trainable parameters, operations, training speed, memory."""
+
+from typing import Any
 
 import pandas as pd
 
-from analysis.manifests.cost import COST_HEADER, cost_texts, has_costs
+from analysis.formats import count, operations
+from analysis.manifests.designs import Design
 from analysis.render import Section
 from analysis.tables.material import Material
+from records.lineage import OTHER_RUNS
+
+HEADER = ["Design", "Trainable", "Train FLOPs", "Train tok/s", "Peak MiB"]
 
 
 def section(material: Material) -> Section | None:
     """Return the table of costs, None where no manifest states one; result.json has the numbers in full."""
-    if not has_costs(material.designs):
+    if not any(cost is not None for design in material.designs.values() for cost in costs(design)):
         return None
     shown = material.highest(max(1, material.settings.rows_shown))[0]
-    rows = [[material.design_text(label), *cost_texts(material.designs[label])] for label in shown]
+    rows = [[material.design_text(label), *_texts(material.designs[label])] for label in shown]
     caption = "Trainable parameters, and operations, speed and peak memory of training."
-    made = material.table("costs", "Costs", caption, pd.DataFrame(rows, columns=["Design", *COST_HEADER]))
+    made = material.table("costs", "Costs", caption, pd.DataFrame(rows, columns=HEADER))
     return Section("costs", "Costs", [made])
+
+
+def costs(design: Design) -> tuple[int | None, float | None, float | None, float | None]:
+    """Return (trainable parameters, operations, training tokens/s, peak bytes), None where no manifest says.
+
+    Speed is the mean over seeds, the peak their maximum: of the GPU where there is one, else of the process.
+    """
+    peak = max(_numbers(design, "peak_memory_bytes"), default=None)
+    return design.parameters, training_flops(design), tokens_per_second(design), peak
+
+
+def _texts(design: Design) -> list[str]:
+    """Return the costs as the table prints them, "-" where unknown."""
+    parameters, flops, speed, peak = costs(design)
+    rates = ["-" if rate is None else f"{rate:,.0f}" for rate in (speed, peak and peak / 2**20)]
+    return [count(parameters), operations(flops), *rates]
+
+
+def tokens_per_second(design: Design) -> float | None:
+    """Return the training speed, tokens/s: the mean over seeds."""
+    values = _numbers(design, "tokens_per_second")
+    return sum(values) / len(values) if values else None
+
+
+def training_flops(design: Design) -> float | None:
+    """Return the floating-point operations of training, those of the runs before it included: the mean over seeds.
+
+    None where a run or one of those before it, merged into the base, started as or mixed, does not state them.
+    """
+    spent = [
+        [run.manifest, *(part for key in OTHER_RUNS.values() for part in run.manifest.get(key) or ())]
+        for run in design.runs
+        if run.trained
+    ]
+    known = [[part.get("flops") for part in parts] for parts in spent]
+    if not known or any(flops is None for of_run in known for flops in of_run):
+        return None
+    return sum(map(sum, known)) / len(known)
+
+
+def _numbers(design: Design, key: str) -> list[float]:
+    """Return the values of a design's trained runs that state one; an untrained reference costs nothing."""
+    values: list[Any] = [run.manifest.get(key) for run in design.runs if run.trained]
+    return [value for value in values if value is not None]

@@ -23,7 +23,7 @@ def frame(**have):
 
 def complete(rows, designs, policy, runs=()):
     every = {design: Design(design, runs=runs) for design in designs}
-    return module.complete(Scores(rows, every, compared=tuple(designs)), policy)
+    return module.complete(Scores(rows[rows["design"].isin(list(every))], every), policy)
 
 
 HOLED = frame(a=ALL, b=["s1", "s2", "r1"], c=ALL, d=["s1", "r1", "r2"])
@@ -32,12 +32,12 @@ HOLED = frame(a=ALL, b=["s1", "s2", "r1"], c=ALL, d=["s1", "r1", "r2"])
 @pytest.mark.parametrize("policy", ["fail", "drop_tasks", "drop_models"])
 def test_without_holes_every_policy_keeps_everything(policy):
     found = complete(frame(a=ALL, b=ALL), ["b", "a"], policy)
-    assert (found.compared, found.tasks, found.notes, len(found.frame)) == (("b", "a"), ALL, (), 8)
+    assert (tuple(found.designs), found.tasks, found.notes, len(found.frame)) == (("b", "a"), ALL, (), 8)
 
 
 def test_drop_tasks_keeps_every_design():
     found = complete(HOLED, "abcd", "drop_tasks")
-    assert (found.compared, found.tasks, set(found.frame["task"])) == (tuple("abcd"), ["s1", "r1"], {"s1", "r1"})
+    assert (tuple(found.designs), found.tasks, set(found.frame["task"])) == (tuple("abcd"), ["s1", "r1"], {"s1", "r1"})
     (note,) = found.notes
     assert "2 of 4 tasks are shared, and 2 of 4 designs have them all" in note
     assert note.endswith("(b lacks 1, d lacks 1): s2, r2.")
@@ -45,14 +45,14 @@ def test_drop_tasks_keeps_every_design():
 
 def test_drop_models_keeps_every_task():
     found = complete(HOLED, "dcba", "drop_models")
-    assert (found.compared, found.tasks, set(found.frame["design"])) == (("c", "a"), ALL, {"a", "c"})
+    assert (tuple(found.designs), found.tasks, set(found.frame["design"])) == (("c", "a"), ALL, {"a", "c"})
     assert found.notes[0].endswith("(b lacks 1, d lacks 1).")
 
 
 def test_a_design_without_any_score_is_left_out_by_name():
     for policy in ("drop_tasks", "drop_models"):
         found = complete(frame(a=ALL, c=ALL), "abc", policy)
-        assert (found.compared, found.tasks) == (("a", "c"), ALL)
+        assert (tuple(found.designs), found.tasks) == (("a", "c"), ALL)
         assert found.notes == ("Left out, since they have no score of these tasks: b.",)
 
 
@@ -63,7 +63,7 @@ def test_fail_names_the_holes_and_both_ways_out():
 
 def test_one_seed_with_a_hole_drops_its_design_or_its_task():
     rows = frame(a=ALL, c=ALL, **{"b@0": ALL, "b@1": ["s1", "s2", "r1"]})
-    assert complete(rows, "abc", "drop_models").compared == ("a", "c")
+    assert list(complete(rows, "abc", "drop_models").designs) == ["a", "c"]
     assert complete(rows, "abc", "drop_tasks").tasks == ["s1", "s2", "r1"]
     with pytest.raises(UserError, match=r"b \(seed 1\) lacks r2\."):
         complete(rows, "abc", "fail")
@@ -100,7 +100,7 @@ def test_auto_fails_for_our_own_runs_and_drops_tasks_of_published_scores(tmp_pat
     assert len(complete(HOLED, "abcd", "auto").tasks) == 2
     with pytest.raises(UserError, match="The task sets differ"):
         complete(HOLED, "abcd", "auto", runs=(Run("0", tmp_path, {}),))
-    assert complete(HOLED, "abcd", "drop_models", runs=(Run("0", tmp_path, {}),)).compared == ("a", "c")
+    assert list(complete(HOLED, "abcd", "drop_models", runs=(Run("0", tmp_path, {}),)).designs) == ["a", "c"]
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from analysis.formats import operations
-from analysis.manifests.cost import costs, training_flops
 from analysis.manifests.designs import Design, Run
+from analysis.tables.costs import costs, training_flops
 
 
 def design(*manifests):
