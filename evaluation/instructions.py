@@ -45,11 +45,9 @@ class Instructions:
             return "" if self.mode == "none" else self.mode
         return "table" + of_value(self.table)[:6]
 
-    def used(self, metadatas: list[Any]) -> dict[str, Sides]:
-        """Return {task: {query, document}} for the record beside the scores; empty without instructions."""
-        if self.mode == "none":
-            return {}
-        return {m.name: {side: self.of(m, side) for side in SIDES} for m in metadatas}
+    def used(self, metadata: Any) -> Sides:
+        """Return {query, document} of a task, for the record beside its score; empty without instructions."""
+        return {} if self.mode == "none" else {side: self.of(metadata, side) for side in SIDES}
 
 
 def read_instructions(mode: str, path: Path = CONF / "instructions.yaml") -> Instructions:

@@ -20,7 +20,8 @@ from evaluation.instructions import Instructions
 from records.files import alone_in
 from records.lineage import texts_read
 
-BY_NAME = ("inputs", "tasks", "scores", "overlap", "empty")  # parts of the record that grow with the tasks
+# parts of the record that grow with the tasks
+BY_NAME = ("inputs", "tasks", "scores", "overlap", "empty", "instructions_used")
 Counts = dict[str, int]
 
 
@@ -151,7 +152,6 @@ class Scoring:
         self.record: dict[str, Any] = {
             "fingerprint": embeddings.fingerprint,
             "instructions": instructions.mode,
-            "instructions_used": instructions.used([task.metadata for task in tasks]),
             "max_length": embeddings.encoder.max_length,
             "mteb": version("mteb"),
             "seed": tasks[0].seed,  # of mteb's draws
@@ -165,9 +165,10 @@ class Scoring:
 
         name, path = task.metadata.name, self.folder / f"{task.metadata.name}.json"
         predictions = None if results.parts(task) else self.predictions  # an aggregate has no data of its own
-        if name not in self.record["tasks"]:  # a score whose inputs nobody wrote down proves nothing: it is made again
-            path.unlink(missing_ok=True)
-        if predictions and not (predictions / task.prediction_file_name).is_file():
+        unknown = name not in self.record["tasks"]  # a score whose inputs nobody wrote down proves nothing
+        before, used = self.record["instructions_used"].get(name, {}), self.adapter.instructions.used(task.metadata)
+        unseen = predictions and not (predictions / task.prediction_file_name).is_file()
+        if unknown or before != used or unseen:
             path.unlink(missing_ok=True)
         if results.finished(self.folder, task, self.record):
             return False
@@ -187,7 +188,8 @@ class Scoring:
             for part in BY_NAME:
                 record[part] = {**others.get(part, {}), **record[part]}
             record["tasks"][name], record["scores"][name] = task.metadata.revision, results.digest(self.folder, task)
-            for part, value in (("overlap", counted), ("empty", self.adapter.empty)):
+            used = self.adapter.instructions.used(task.metadata)
+            for part, value in (("overlap", counted), ("empty", self.adapter.empty), ("instructions_used", used)):
                 record[part].pop(name, None)
                 record[part] |= {name: value} if value else {}
             results.write_manifest(self.folder, self.candidate, record)

@@ -53,4 +53,4 @@ def test_a_malformed_table_is_refused(tmp_path: Path) -> None:
 def test_no_instruction_is_the_default_everywhere() -> None:
     none = read_instructions("none")
     assert none.of(SimpleNamespace(name="SciFact", type="Retrieval"), "query") == ""
-    assert none.used([SimpleNamespace(name="SciFact", type="Retrieval")]) == {}
+    assert none.used(SimpleNamespace(name="SciFact", type="Retrieval")) == {}

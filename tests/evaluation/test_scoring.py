@@ -3,6 +3,7 @@
 import errno
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -79,8 +80,9 @@ def test_a_changed_score_is_computed_again_and_refused_by_the_analysis(tasks: li
     whole = path.read_text()
     path.write_text(whole.replace('"main_score": 1.0', '"main_score": 1.5'))
     assert path.read_text() != whole
-    with pytest.raises(UserError, match=r"Graded.json was changed since it was scored"):
-        read_results(first.folder.parents[1], Settings(scores=(first.folder,)))
+    rows = read_results(first.folder.parents[1], Settings(scores=(first.folder,))).frame
+    (problem,) = filter(None, rows["problem"])
+    assert "Graded.json was changed since it was scored" in problem
     second = score(candidate(), tasks, Options())
     assert (second.computed, second.scores) == (1, first.scores)
 
@@ -112,6 +114,21 @@ def test_other_data_under_the_same_name_is_computed_again(tasks: list, candidate
     outcome = score(candidate(), changed, Options())
     assert outcome.computed == 1
     assert outcome.scores["Graded"][1] == pytest.approx(-1.0)
+
+
+def test_a_changed_prompt_is_another_score_where_prompts_are_read(folder: Path, candidate, bag) -> None:
+    def scored(mode: str, prompt: str, name: str = "Graded") -> Outcome:
+        (folder / name / "task.json").write_text(json.dumps({"name": name, "type": "STS", "prompt": prompt}))
+        return score(candidate(), [mteb_task(folder_tasks(folder, [name])[0])], Options(Instructions(mode)))
+
+    assert [scored("mteb", prompt).computed for prompt in ("apples", "apples", "pears", "apples")] == [1, 0, 1, 1]
+    assert [scored("none", prompt).computed for prompt in ("apples", "pears")] == [1, 0]
+    shutil.copytree(folder / "Graded", folder / "Other")
+    assert [scored("mteb", "plums", name).computed for name in ("Other", "Graded", "Other")] == [1, 1, 0]
+    record = written_record(scored("mteb", "plums").folder)
+    assert {name: sides["query"] for name, sides in record["instructions_used"].items()} == {
+        "Graded": "plums", "Other": "plums"
+    }  # fmt: skip
 
 
 def test_a_score_does_not_depend_on_who_was_scored_before(candidate, folder: Path, tmp_path: Path) -> None:
