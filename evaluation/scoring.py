@@ -182,11 +182,11 @@ class Scoring:
     def _write(self, task: Any, counted: Counts) -> None:
         """Put the facts of a new score into the record beside the scores, to which another command may add its own."""
         name, record = task.metadata.name, self.record
-        record["inputs"] |= {place: digest.hexdigest() for place, digest in self.adapter.asked.items()}
         with alone_in(self.folder, wait=True):
             others = results.written_record(self.folder)
             for part in BY_NAME:
-                record[part] = {**others.get(part, {}), **record[part]}
+                record[part] |= others.get(part, {})
+            record["inputs"] |= {place: digest.hexdigest() for place, digest in self.adapter.asked.items()}
             record["tasks"][name], record["scores"][name] = task.metadata.revision, results.digest(self.folder, task)
             used = self.adapter.instructions.used(task.metadata)
             for part, value in (("overlap", counted), ("empty", self.adapter.empty), ("instructions_used", used)):
