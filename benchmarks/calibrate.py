@@ -6,12 +6,12 @@
 A score is task + design x task + a seed of the design + a rest, all random. Printed, in per cent, is how often a test
 finds a difference at .05 although there is none: of one pair (the control and the last design), any of the pairs with
 the control, and any of all pairs, the families after Holm. A rate of r has a standard error of sqrt(r (1 - r) / sets).
-scores: a csv with the columns model, seed, task and score, the control first; all runs of all designs.
+scores: a csv with the columns model, seed, task, type and score, the control first; all runs of all designs.
 """
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -34,22 +34,30 @@ Part = Callable[[np.random.Generator, tuple[int, ...]], Floats]  # draws numbers
 
 @dataclass(frozen=True)
 class Spread:
-    """Standard deviations of a score: `task` of design x task, `seeds` [D] of each design's seeds, `rest`; `clusters`:
-    the cluster of each task; `shared`: the part of task's variance that the tasks of a cluster share."""
+    """Standard deviations of a score: `task` of design x task, `seeds` [D] of each design's seeds, `rest`.
+
+    `types`, `packages`: the places of each task. `of_types`, `of_packages`: the shares of task's variance that lie
+    between types, whose effects are fixed and sum to 0, and of what is left between packages, whose are random.
+    """
 
     task: float
     seeds: Floats
     rest: float
-    clusters: Ints
-    shared: float
+    types: Ints
+    packages: Ints
+    of_types: float = 0.0
+    of_packages: float = 0.0
 
-    def drawn(self, rng: np.random.Generator, part: Part, sets: int, seeds: int, shared: float = 0.0) -> Floats:
-        """Return scores [sets, D, T, seeds] of designs without a difference."""
-        designs, tasks = len(self.seeds), len(self.clusters)
-        by_cluster = part(rng, (sets, designs, self.clusters.max() + 1))[..., self.clusters]
-        by_task = np.sqrt(shared) * by_cluster + np.sqrt(1 - shared) * part(rng, (sets, designs, tasks))
-        of_seeds = self.seeds[:, None, None] * part(rng, (sets, designs, 1, seeds))
-        return self.task * by_task[..., None] + of_seeds + self.rest * part(rng, (sets, designs, tasks, seeds))
+    def drawn(self, rng: np.random.Generator, part: Part, sets: int, seeds: int) -> Floats:
+        """Return scores [sets, D, T, seeds] of designs without a difference in their mean."""
+        shape = sets, len(self.seeds), len(self.types)
+        by_type, by_package = (part(rng, (*shape[:2], of.max() + 1))[..., of] for of in (self.types, self.packages))
+        by_type = (by_type - by_type.mean(axis=2, keepdims=True)) / np.sqrt(1 - 1 / (1 + self.types.max()))
+        of_types, of_packages = self.of_types, (1 - self.of_types) * self.of_packages
+        own = np.sqrt(1 - of_types - of_packages) * part(rng, shape)
+        by_task = np.sqrt(of_types) * by_type + np.sqrt(of_packages) * by_package + own
+        of_seeds = self.seeds[:, None, None] * part(rng, (*shape[:2], 1, seeds))
+        return self.task * by_task[..., None] + of_seeds + self.rest * part(rng, (*shape, seeds))
 
 
 def normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
@@ -69,43 +77,47 @@ def spread_of(path: Path) -> Spread:
         table = pd.read_csv(path)
         wide = table.pivot_table(index=["model", "task"], columns="seed", values="score", sort=False).dropna(axis=1)
         cube = wide.to_numpy().reshape(wide.index.get_level_values("model").nunique(), -1, wide.shape[1])
+        tasks = wide.index.get_level_values("task")[: cube.shape[1]]
+        types = table.drop_duplicates("task").set_index("task")["type"].loc[tasks]
     except (OSError, ValueError, KeyError) as error:
-        raise UserError(f"{path} is no csv with model, seed, task and score ({error}).") from error
-    names = wide.index.get_level_values("task")[: cube.shape[1]]
-    clusters, _ = pd.factorize(np.array([source_of(task) for task in names]))
-    return spread_from(spreads(cube), np.asarray(clusters, dtype=np.int64))
+        raise UserError(f"{path} is no csv with model, seed, task, type and score ({error}).") from error
+    packages = np.array([source_of(task) for task in tasks])
+    places = [pd.factorize(labels)[0].astype(np.int64) for labels in (types.to_numpy(), packages)]
+    return spread_from(spreads(cube), *places)
 
 
-def spread_from(of: Spreads, clusters: Ints) -> Spread:
+def spread_from(of: Spreads, types: Ints, packages: Ints) -> Spread:
     """Return the spreads of runs, means over designs but for `seeds`; the rest's share in run means is taken off."""
     tasks, (first, second) = of.means.shape[1], np.triu_indices(len(of.means), k=1)
-    parts = components(of, first, second)
     rest = of.of_rest * of.counts * tasks
     seeds = np.sqrt(np.maximum(0.0, of.of_seeds * of.counts - rest / tasks))
-    differences = of.means[second] - of.means[first]
-    differences = differences - differences.mean(axis=1, keepdims=True)
-    alike = (clusters[:, None] == clusters) & ~np.eye(tasks, dtype=bool)
-    products = np.einsum("pt,pu,tu->", differences, differences, alike / max(1, alike.sum()))
-    shared = float(np.clip(products / (differences**2).mean(axis=1).sum(), 0, 1))
-    return Spread(float(np.sqrt(parts.of_tasks.mean() / 2)), seeds, float(np.sqrt(rest.mean())), clusters, shared)
+    task = np.sqrt(components(of, first, second).of_tasks.mean() / 2)
+    left = of.means[second] - of.means[first]
+    shares = []
+    for groups in (types, packages):
+        left = left - left.mean(axis=1, keepdims=True)
+        alike = (groups[:, None] == groups) & ~np.eye(tasks, dtype=bool)
+        products = np.einsum("pt,pu,tu->", left, left, alike / max(1, alike.sum()))
+        shares.append(float(np.clip(products / (left**2).mean(axis=1).sum(), 0, 1)))
+        for group in range(groups.max() + 1):
+            left[:, groups == group] -= left[:, groups == group].mean(axis=1, keepdims=True)
+    return Spread(float(task), seeds, float(np.sqrt(rest.mean())), types, packages, *shares)
 
 
-def worlds(of: Spread) -> dict[str, tuple[Spread, Part, float]]:
-    """Return name -> spreads, distribution, and the part of the tasks' variance that clusters share."""
+def worlds(of: Spread) -> dict[str, tuple[Spread, Part]]:
+    """Return name -> spreads and distribution."""
     equal = np.full_like(of.seeds, np.sqrt((of.seeds**2).mean()))
     last, control = equal.copy(), equal.copy()
     last[-1], control[0] = 4 * equal[0], 4 * equal[0]
-
-    def with_seeds(seeds: Floats) -> Spread:
-        return Spread(of.task, seeds, of.rest, of.clusters, of.shared)
-
+    alone = replace(of, of_types=0.0, of_packages=0.0)
     return {
-        "own spreads": (of, normal, 0.0),
-        "equal": (with_seeds(equal), normal, 0.0),
-        "last 4 x as noisy": (with_seeds(last), normal, 0.0),
-        "control 4 x as noisy": (with_seeds(control), normal, 0.0),
-        "skewed": (of, skewed, 0.0),
-        f"packages share {of.shared:.2f}": (of, normal, of.shared),
+        "own spreads": (alone, normal),
+        "equal": (replace(alone, seeds=equal), normal),
+        "last 4 x as noisy": (replace(alone, seeds=last), normal),
+        "control 4 x as noisy": (replace(alone, seeds=control), normal),
+        "skewed": (alone, skewed),
+        f"types {of.of_types:.2f}, packages {of.of_packages:.2f}": (of, normal),
+        f"packages {of.of_packages:.2f}": (replace(of, of_types=0.0), normal),
     }
 
 
@@ -120,29 +132,44 @@ def families(p: Floats, first: Ints, second: Ints) -> Floats:
 def levels(of: Spread, sets: int) -> Iterator[dict[str, str]]:
     """Yield one row per world and number of seeds."""
     first, second = np.triu_indices(len(of.seeds), k=1)
-    for name, (spread, part, shared) in worlds(of).items():
+    for name, (spread, part) in worlds(of).items():
         for seeds in SEEDS:
             rng, parts, weights = np.random.default_rng(seeds), list[Floats](), list[int]()
             for start in range(0, sets, AT_ONCE):
                 weights.append(min(AT_ONCE, sets - start))
-                cube = spread.drawn(rng, part, weights[-1], seeds, shared)
+                cube = spread.drawn(rng, part, weights[-1], seeds)
                 means = cube.mean(axis=3)
                 ranks = signed_rank((means[:, second] - means[:, first]).reshape(-1, means.shape[2]))
                 p = two_sided(pair_test(spreads(cube), first, second)), ranks.p.reshape(len(cube), -1)
-                parts.append(np.concatenate([*(families(of_test, first, second) for of_test in p), _effects(cube)]))
+                rates = [families(of_test, first, second) for of_test in p]
+                parts.append(np.concatenate([*rates, _packages(cube, of.packages), _effects(cube, of.types)]))
             shares = np.average(parts, axis=0, weights=weights)
             heads = [f"{test}{what}" for test in ("", "Wilcoxon ") for what in ("one pair", "any with control", "any")]
-            row = dict(zip([*heads, "pooler", "pooler x attn", "design x type"], shares, strict=False))
+            row = dict(
+                zip(
+                    [*heads, "packages as units, any with control", "pooler", "pooler x attn", "design x type"],
+                    shares,
+                    strict=False,
+                )
+            )
             yield {"world": name, "seeds": str(seeds)} | {head: f"{100 * share:.1f}" for head, share in row.items()}
 
 
-def _effects(cube: Floats) -> Floats:
+def _packages(cube: Floats, packages: Ints) -> Floats:
+    """Return the share of rejections [1] of any pair with the control, with the means of packages as units."""
+    members = np.eye(packages.max() + 1)[packages].T
+    means = np.einsum("gt,ndts->ndgs", members / members.sum(axis=1, keepdims=True), cube)
+    others = np.arange(1, cube.shape[1])
+    p = two_sided(pair_test(spreads(means), np.zeros_like(others), others))
+    return np.array([(p.min(axis=1) * len(others) <= ALPHA).mean()])
+
+
+def _effects(cube: Floats, types: Ints) -> Floats:
     """Return the shares of rejections of the F tests over tasks and seeds, where six designs beside the control cross
-    EFFECTS and seven or more tasks a type make two types or more, else none."""
+    EFFECTS, else none. The last, of design x type, is no null where types have effects."""
     if cube.shape[1] != 7:
         return np.empty(0)
-    contrasts, kinds = effect_contrasts(EFFECTS), np.arange(cube.shape[2]) % 7
-    order, sizes = np.argsort(kinds, kind="stable"), np.bincount(kinds).tolist()
+    contrasts, order, sizes = effect_contrasts(EFFECTS), np.argsort(types, kind="stable"), np.bincount(types).tolist()
     found = []
     for scores in cube[:, 1:]:
         of = spreads(scores)

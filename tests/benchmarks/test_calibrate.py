@@ -1,5 +1,7 @@
 """Calibration: the simulated spreads are those of the runs, and the rates are those of the tests."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +10,7 @@ from benchmarks.calibrate import Spread, families, levels, main, normal, skewed,
 from cli.errors import UserError
 
 SEEDS = np.array([0.006, 0.006, 0.012, 0.003])
-SPREAD = Spread(0.02, SEEDS, 0.01, np.repeat(np.arange(50), 4), 0.4)
+SPREAD = Spread(0.02, SEEDS, 0.01, np.tile(np.arange(4), 50), np.repeat(np.arange(50), 4), 0.3, 0.4)
 
 
 @pytest.mark.parametrize("part", [normal, skewed])
@@ -18,16 +20,19 @@ def test_parts_have_variance_one(part):
 
 
 def test_spreads_of_runs_are_found_again(tmp_path):
-    scores = SPREAD.drawn(np.random.default_rng(0), normal, 1, 60, shared=0.4)[0]
-    names = [f"t{k}" for k in range(200)]
+    scores = replace(SPREAD, of_types=0.0).drawn(np.random.default_rng(0), normal, 1, 60)[0]
+    kinds = ("STS", "Reranking", "Retrieval", "Clustering")
+    names = [f"Docs{chr(65 + k // 26)}{chr(97 + k % 26)}{kind}" for k in range(50) for kind in kinds]
     index = pd.MultiIndex.from_product([range(4), names, range(60)], names=["model", "task", "seed"])
     path = tmp_path / "scores.csv"
-    pd.Series(scores.ravel(), index=index, name="score").reset_index().to_csv(path, index=False)
+    frame = pd.Series(scores.ravel(), index=index, name="score").reset_index()
+    frame.assign(type=frame["task"].str[-1]).to_csv(path, index=False)
     found = spread_of(path)
     assert (found.task, found.rest) == pytest.approx((0.02, 0.01), rel=0.1)
+    assert (found.of_types, found.of_packages) == pytest.approx((0, 0.4), abs=0.1)
     np.testing.assert_allclose(found.seeds, SEEDS, rtol=0.3)
     path.write_text("a,b\n1,2\n")
-    with pytest.raises(UserError, match=r"scores\.csv is no csv with model, seed, task and score"):
+    with pytest.raises(UserError, match=r"scores\.csv is no csv with model, seed, task, type and score"):
         spread_of(path)
 
 
