@@ -26,7 +26,6 @@ class Settings:
     tasks: tuple[str, ...] = ()
     missing: str = "auto"
     alpha: float = 0.05
-    zeros: str = "wilcox"
     decimals: int = 12
     benchmark: str = ""
     split: str = ""
@@ -103,7 +102,6 @@ def _check_values(values: dict[str, Any]) -> None:
     }
     words = {
         "missing": ("auto", "fail", "drop_tasks", "drop_models"),
-        "zeros": ("wilcox", "pratt", "zsplit"),
         "layout": ("both", "wilcoxon"),
         "unit": ("percent", "fraction"),
     }

@@ -59,8 +59,7 @@ def hodges_lehmann(differences: Floats, level: float = 0.95) -> HodgesLehmann:
     A Walsh average is the mean of two differences, or one of them (n (n + 1) / 2 in all). With k the largest number
     for which P(W+ <= k) <= (1 - level) / 2 without ties, the (k + 1)-th smallest and the (k + 1)-th largest average
     bound the centre of any symmetric distribution with confidence 1 - 2 P(W+ <= k), with ties at least that
-    (Hodges and Lehmann 1963; Hollander and Wolfe 1973, section 3.3; ties: Noether 1967). Exact up to 1000 tasks;
-    beyond them k follows from the normal curve.
+    (Hodges and Lehmann 1963; Hollander and Wolfe 1973, section 3.3; ties: Noether 1967).
     """
     count, n = differences.shape
     outside, below = largest_within(n, (1 - level) / 2)
@@ -76,27 +75,23 @@ def hodges_lehmann(differences: Floats, level: float = 0.95) -> HodgesLehmann:
     return HodgesLehmann((averages[:, 0] + averages[:, 1]) / 2, low, high, np.full(count, 1.0 - 2.0 * below))
 
 
-def typical_difference(
-    differences: Floats, test: SignedRank, alpha: float = 0.05, zeros: str = "wilcox", decimals: int = 12
-) -> HodgesLehmann:
-    """Return the Hodges-Lehmann difference of each row of `differences` [P, n], by the rule of `zeros` of its `test`.
+def typical_difference(differences: Floats, test: SignedRank, alpha: float = 0.05, decimals: int = 12) -> HodgesLehmann:
+    """Return the Hodges-Lehmann difference of each row of `differences` [P, n] and the interval that belongs to `test`.
 
-    Under "wilcox" the test drops differences of zero, so they are left out here too (as R's wilcox.test does); under
-    "pratt" and "zsplit" they count. Then W+ - W- is the number of Walsh averages above zero less that below it, and
-    the estimate never has the sign against which the test speaks. It is 0 under a significant test only where half of
-    the averages are not on the test's side: by ties, or by zeros under "pratt" and "zsplit".
+    The test drops differences of zero, so they are left out here too (as R's wilcox.test does). Then W+ - W- is the
+    number of Walsh averages above zero less that below it, and the estimate never has the sign against which the test
+    speaks.
 
     The interval of level 1 - alpha leaves out 0 exactly where the test passes at `alpha`, uncorrected. Without ties and
     zeros it does so by itself. With them the test at 0 knows of ties that the interval does not: where the two would
     differ, the end is moved to 0, or, since it is open there, half a unit of `decimals` beyond it.
     """
     d = rounded(differences, decimals) + 0.0  # -0. is 0.
-    dropped = test.n_zero if zeros == "wilcox" else np.zeros_like(test.n_zero)
     count, n = d.shape
     estimate, confidence = np.zeros(count), np.ones(count)
     low, high = np.full(count, -np.inf), np.full(count, np.inf)
-    for zero in np.unique(dropped[dropped < n]).tolist():
-        rows = np.flatnonzero(dropped == zero)
+    for zero in np.unique(test.n_zero[test.n_zero < n]).tolist():
+        rows = np.flatnonzero(test.n_zero == zero)
         kept = d[rows][d[rows] != 0].reshape(len(rows), -1) if zero else d[rows]
         centre = hodges_lehmann(kept, 1 - alpha)
         estimate[rows], low[rows], high[rows] = centre.estimate, centre.low, centre.high
@@ -111,9 +106,3 @@ def _agreeing_at_zero(low: Floats, high: Floats, test: SignedRank, alpha: float,
     low = np.where(passed & up, np.maximum(low, step), np.where(passed, low, np.minimum(low, 0.0)))
     high = np.where(passed & ~up, np.minimum(high, -step), np.where(passed, high, np.maximum(high, 0.0)))
     return np.where(up, low, np.minimum(low, high)), np.where(up, np.maximum(low, high), high)
-
-
-def direction(estimate: Floats, test: SignedRank, alpha: float) -> Floats:
-    """Return 1, -1 or 0 [P]: the side on which the second design is ahead, by the test where it passes at `alpha`."""
-    by_test = np.sign(test.w_plus - test.w_minus)
-    return np.where(passes(test.p, alpha), by_test, np.sign(estimate))

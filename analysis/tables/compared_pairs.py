@@ -60,8 +60,8 @@ def compare_pairs(
         seeds = pair_test(of, first, second)
         (mean, error), level = mean_and_error(d), 1 - settings.alpha
         half = np.where(np.isnan(seeds.mean), student_reach(error, max(1, len(tasks) - 1), level), reach(seeds, level))
-        ranks = signed_rank(d, settings.zeros, settings.decimals)
-        typical = typical_difference(d, ranks, settings.alpha, settings.zeros, settings.decimals)
+        ranks = signed_rank(d, settings.decimals)
+        typical = typical_difference(d, ranks, settings.alpha, settings.decimals)
         spread = error * np.sqrt(len(tasks))
         columns: dict[str, Any] = {
             "type": kind,
@@ -73,7 +73,7 @@ def compare_pairs(
         columns |= {"p_equivalent": outside(seeds, settings.rope), "n_tasks": len(tasks), "n_seeds": seeds.n_seeds}
         columns |= {"mean_first": means[first], "mean_second": means[second]}
         columns |= {name: value for name, value in vars(seeds).items() if name not in ("n_seeds", "mean")}
-        columns |= {name: value for name, value in vars(ranks).items() if name not in ("n_pairs", "p")}
+        columns |= {name: value for name, value in vars(ranks).items() if name != "p"}
         columns |= {"hodges_lehmann": typical.estimate, "hl_low": typical.low, "hl_high": typical.high}
         columns |= {"d_z": np.divide(mean, spread, out=np.full(len(d), np.nan), where=spread > 0)}
         level = settings.alpha / _family_size(kind, blocks, len(first))

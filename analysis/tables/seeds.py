@@ -46,7 +46,7 @@ def same_design(material: Material) -> list[str]:
     for of in runs:
         scores = of[:, splits(of.shape[1], side)].transpose(1, 0, 2)  # splits, tasks, runs of both sides
         one, other = scores[..., :side], scores[..., side:]
-        ranks = signed_rank(other.mean(axis=2) - one.mean(axis=2), settings.zeros, settings.decimals)
+        ranks = signed_rank(other.mean(axis=2) - one.mean(axis=2), settings.decimals)
         tasks.append(passes(ranks.p, settings.alpha))
         if side >= FEWEST_SEEDS:
             seeds.append(passes(two_sided(compare_runs(one, other)), settings.alpha))
