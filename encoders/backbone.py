@@ -80,7 +80,7 @@ def load_backbone(
     """Return the decoder without its language-model head, in `dtype`, all parameters frozen.
 
     Its own dropout is off. padding: see `kernel_of`. device: where the tensors are read to, one after another; None:
-    the CPU. Raises `UserError` where checkpoint and decoder do not have the same tensors.
+    the CPU. Raises `UserError` where checkpoint and decoder do not have the same tensors, or one is not finite.
     """
     config, path = load_config(model), model_path(model["path"])
     kernel, quantised = kernel_of(model, config, padding), quantisation(model, dtype)
@@ -98,6 +98,7 @@ def load_backbone(
         quantization_config=quantised,
     )
     check_filled(backbone, path, info)
+    check_finite(backbone, path)
     without_dropout(backbone)
     use_autocast(backbone)
     same_in_evaluation(backbone)
@@ -207,6 +208,13 @@ def check_filled(decoder: PreTrainedModel, path: str, info: Mapping[str, Any]) -
                 f"The weights of {path} {what} {kind} of its config.json: {_some(wrong)} ({len(wrong)} in all). "
                 "Save weights and config.json together with save_pretrained()."
             )
+
+
+def check_finite(decoder: nn.Module, path: str) -> None:
+    """Refuse weights with NaN or infinity, by tensor: each state that meets one is as bad. Raises `UserError`."""
+    floats = [(name, weight) for name, weight in decoder.named_parameters() if weight.is_floating_point()]
+    if bad := [name for name, weight in floats if not weight.isfinite().all()]:
+        raise UserError(f"The weights of {path} hold NaN or infinity in {_some(bad)} ({len(bad)} in all). {ANEW}")
 
 
 def check_names(what: str, wanted: Iterable[str], names: Iterable[str], remedy: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -178,12 +178,21 @@ class TextEncoder:
             self.meter.seconds += time.perf_counter() - start
 
 
-REMEDY = "Train it again with a smaller learning rate, or in fp32."
+REMEDY = "Give precision=fp32; what diverged in training is trained again with a smaller learning rate."
+OF_HALF = "Its products run in float16, which ends at 65,504: give evaluation.autocast=null, or bf16."
 
 
-def refuse_nonfinite(texts: Sequence[str], vectors: np.ndarray, whose: str = "The model", remedy: str = REMEDY) -> None:
-    """Raise `UserError`, naming the first text, where a vector is not finite. vectors: [N, E] of `texts`."""
+def refuse_nonfinite(
+    texts: Sequence[str], vectors: np.ndarray, whose: str = "The model", remedy: str = REMEDY, settings: Any = None
+) -> None:
+    """Raise `UserError`, naming the first text, where a vector is not finite: a score of it would be a number.
+
+    vectors: [N, E] of `texts`. settings: `TextEncoder.settings`; products in float16 may be the cause.
+    """
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if bad.size:
-        many = f"{bad.size} of {len(texts)} texts"
-        raise UserError(f"{whose} gives NaN or infinity for {many}, the first is {texts[bad[0]][:80]!r}. {remedy}")
+        many, why = (
+            f"{bad.size} of {len(texts)} texts",
+            OF_HALF if (settings or {}).get("compute") == "float16" else remedy,
+        )
+        raise UserError(f"{whose} gives NaN or infinity for {many}, the first is {texts[bad[0]][:80]!r}. {why}")

@@ -151,7 +151,8 @@ def score_table(outcomes: Sequence[Outcome]) -> str:
     type_of = {task: kind for o in outcomes for task, (kind, _) in o.scores.items()}
     kinds = [*(kind for kind in TYPES if kind in type_of.values()), *sorted({*type_of.values()} - {*TYPES})]
     of_kind = {kind: [task for task in scores if type_of[str(task)] == kind] for kind in kinds}
-    table = pd.DataFrame({f"{k} ({len(t)})": scores[t].mean(axis=1, skipna=False) for k, t in of_kind.items()})
+    means = {f"{k} ({len(t)})": scores[t].mean(axis=1, skipna=False) for k, t in of_kind.items()}
+    table = pd.DataFrame(means, index=scores.index)
     table["mean of types"] = table.mean(axis=1, skipna=False)
     table = table.set_axis([o.title for o in outcomes]).rename_axis(columns="mean main score")
     return table.to_string(float_format="%.4f", na_rep="")

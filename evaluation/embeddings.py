@@ -176,7 +176,7 @@ class Embeddings:
         lacking = [distinct[i] for i in self.store.lacking(list(keys.values()))]
         try:
             for indices, vectors in self.encoder.parts(lacking, instruction) if lacking else ():
-                refuse_nonfinite([lacking[i] for i in indices], vectors, self.whose)
+                refuse_nonfinite([lacking[i] for i in indices], vectors, self.whose, settings=self.encoder.settings)
                 self.store.add([keys[lacking[i]] for i in indices], vectors)
                 if progress:
                     progress(len(indices))

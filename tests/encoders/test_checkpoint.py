@@ -97,6 +97,16 @@ def test_other_shapes_and_a_cut_file_are_refused(tmp_path):
         load_backbone(model_of(tmp_path), torch.float32)
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("-inf")])
+def test_a_weight_that_is_not_finite_is_named(tmp_path, value):
+    saved(tmp_path, "llama")
+    rewrite(
+        tmp_path, lambda t: {k: x.index_fill(0, torch.tensor([5]), value) if "embed" in k else x for k, x in t.items()}
+    )
+    with pytest.raises(UserError, match=r"hold NaN or infinity in embed_tokens.weight \(1 in all\)"):
+        load_backbone(model_of(tmp_path), torch.float32)
+
+
 def test_an_adapter_beside_the_weights_is_refused(tmp_path):
     """transformers would add it to the weights by itself, and nothing would say so."""
     from peft import LoraConfig, get_peft_model

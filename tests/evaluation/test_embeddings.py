@@ -2,10 +2,14 @@
 
 import hashlib
 import json
+import shutil
 
 import numpy as np
 import pytest
+from safetensors.torch import load_file, save_file
 
+from cli.errors import UserError
+from encoders.loading import untrained
 from evaluation.embeddings import Embeddings, EmbeddingStore, keys_of
 from evaluation.instructions import Instructions, read_instructions
 from evaluation.mteb_encoder import MtebEncoder, model_meta
@@ -104,3 +108,17 @@ def test_queries_get_the_instruction_and_documents_do_not(folder, candidate, bag
     assert {instruction for instruction, _ in encoder.seen} == {"", said}
     assert sum(instruction == said for instruction, _ in encoder.seen) == 9
     assert "-table" in outcome.folder.name  # scores with instructions never mix with scores without
+
+
+def test_what_overflows_in_float16_is_not_called_divergence(compose_cell, small_model, tmp_path) -> None:
+    """An untrained base, which no learning rate mends: its gated products reach 3e6 and are scaled back."""
+    model = shutil.copytree(small_model, tmp_path / "model")
+    tensors = load_file(model / "model.safetensors")
+    factors = {"up_proj": 1e6, "down_proj": 1e-6}
+    large = {k: x * next((f for name, f in factors.items() if name in k), 1.0) for k, x in tensors.items()}
+    save_file(large, model / "model.safetensors", metadata={"format": "pt"})
+    words = [f"model.path={model}", "precision=fp32"]
+    assert np.isfinite(Embeddings.of(untrained(compose_cell("mean", "bi", *words))).embed(["the sum"])).all()
+    half = untrained(compose_cell("mean", "bi", *words, "evaluation.autocast=fp16"))
+    with pytest.raises(UserError, match=r"first is 'the sum'. Its products run in float16.* evaluation.autocast=null"):
+        Embeddings.of(half).embed(["the sum"])

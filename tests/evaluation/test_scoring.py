@@ -301,3 +301,5 @@ def test_each_task_counts_once_in_its_type_and_each_type_once_in_the_mean() -> N
     assert row.split() == ["x", "0.3000", "0.9000", "0.6000"]
     *_, lacking = score_table([outcome, Outcome("y", Path(), {"A": REPORTED["A"], "C": REPORTED["C"]})]).splitlines()
     assert lacking.split() == ["y", "0.9000"], "a mean of fewer tasks is none"
+    *_, failed = score_table([Outcome("z", Path(), failed={"A": "why"})]).splitlines()
+    assert failed.split() == ["z"]
