@@ -1,11 +1,12 @@
 """Level of the tests of `analysis`, by simulation of designs that are equally good, on the variances of stored runs.
 
-    python -m benchmarks.calibrate                                       # a minute or two
-    python -m benchmarks.calibrate sets=500 scores=my/scores.csv         # on the variances of runs at hand
+    python -m benchmarks.calibrate                                       # some minutes
+    python -m benchmarks.calibrate sets=1000 scores=my/scores.csv        # on the variances of runs at hand
 
 A score is task + design x task + a seed of the design + a rest, all random. Printed, in per cent, is how often a test
 finds a difference at .05 although there is none: of one pair (the control and the last design), any of the pairs with
-the control, and any of all pairs, the families after Holm. A rate of r has a standard error of sqrt(r (1 - r) / sets).
+the control, and any of all pairs, the families after Holm. A rate of r has a standard error of sqrt(r (1 - r) / sets);
+of Wilcoxon's test and of F a fifth of the sets is drawn.
 scores: a csv with the columns model, seed, task, type and score, the control first; all runs of all designs.
 """
 
@@ -130,38 +131,36 @@ def families(p: Floats, first: Ints, second: Ints) -> Floats:
 
 
 def levels(of: Spread, sets: int) -> Iterator[dict[str, str]]:
-    """Yield one row per world and number of seeds."""
-    first, second = np.triu_indices(len(of.seeds), k=1)
+    """Yield one row per world and number of seeds; Wilcoxon's test and F on a fifth of the sets, which take longest."""
     for name, (spread, part) in worlds(of).items():
         for seeds in SEEDS:
-            rng, parts, weights = np.random.default_rng(seeds), list[Floats](), list[int]()
-            for start in range(0, sets, AT_ONCE):
-                weights.append(min(AT_ONCE, sets - start))
-                cube = spread.drawn(rng, part, weights[-1], seeds)
-                means = cube.mean(axis=3)
-                ranks = signed_rank((means[:, second] - means[:, first]).reshape(-1, means.shape[2]))
-                p = two_sided(pair_test(spreads(cube), first, second)), ranks.p.reshape(len(cube), -1)
-                rates = [families(of_test, first, second) for of_test in p]
-                parts.append(np.concatenate([*rates, _packages(cube, of.packages), _effects(cube, of.types)]))
-            shares = np.average(parts, axis=0, weights=weights)
+            rng, quick, slow = np.random.default_rng(seeds), list[Floats](), list[Floats]()
+            for start in range(0, sets, min(AT_ONCE, sets)):
+                cube = spread.drawn(rng, part, min(AT_ONCE, sets), seeds)
+                quick.append(_over_both(cube, of.packages))
+                if start < sets / 5:
+                    slow.append(np.concatenate([_wilcoxon(cube), _effects(cube, of.types)]))
             heads = [f"{test}{what}" for test in ("", "Wilcoxon ") for what in ("one pair", "any with control", "any")]
-            row = dict(
-                zip(
-                    [*heads, "packages as units, any with control", "pooler", "pooler x attn", "design x type"],
-                    shares,
-                    strict=False,
-                )
-            )
+            heads.insert(3, "packages as units, any with control")
+            shares = np.concatenate([np.mean(quick, axis=0), np.mean(slow, axis=0)])
+            row = dict(zip([*heads, "pooler", "pooler x attn", "design x type"], shares, strict=False))
             yield {"world": name, "seeds": str(seeds)} | {head: f"{100 * share:.1f}" for head, share in row.items()}
 
 
-def _packages(cube: Floats, packages: Ints) -> Floats:
-    """Return the share of rejections [1] of any pair with the control, with the means of packages as units."""
+def _over_both(cube: Floats, packages: Ints) -> Floats:
+    """Return the shares of rejections of the primary test, then of any with the control and packages as units."""
+    first, second = np.triu_indices(cube.shape[1], k=1)
     members = np.eye(packages.max() + 1)[packages].T
     means = np.einsum("gt,ndts->ndgs", members / members.sum(axis=1, keepdims=True), cube)
-    others = np.arange(1, cube.shape[1])
-    p = two_sided(pair_test(spreads(means), np.zeros_like(others), others))
-    return np.array([(p.min(axis=1) * len(others) <= ALPHA).mean()])
+    p, by_package = (two_sided(pair_test(spreads(scores), first, second)) for scores in (cube, means))
+    return np.append(families(p, first, second), families(by_package, first, second)[1])
+
+
+def _wilcoxon(cube: Floats) -> Floats:
+    first, second = np.triu_indices(cube.shape[1], k=1)
+    means = cube.mean(axis=3)
+    p = signed_rank((means[:, second] - means[:, first]).reshape(-1, means.shape[2])).p
+    return families(p.reshape(len(cube), -1), first, second)
 
 
 def _effects(cube: Floats, types: Ints) -> Floats:
@@ -180,7 +179,7 @@ def _effects(cube: Floats, types: Ints) -> Floats:
 
 def main() -> None:
     """Print the table."""
-    keys = {"sets": "2000", "scores": STORED}
+    keys = {"sets": "10000", "scores": STORED}
     for word in sys.argv[1:]:
         key, equals, value = word.partition("=")
         if key not in keys or not equals:
