@@ -29,6 +29,7 @@ from analysis.statistics.wilcoxon import signed_rank
 
 ALL = "All"
 BOTH, TASKS_ONLY, NO = "over tasks and seeds", "over tasks only", "no"  # values of the column `significant`
+Places = tuple[Ints, Ints]  # of the first and of the second design of each pair
 TESTED = ["type", "first", "second", "mean_difference", "low", "high", "p", "p_holm", "p_wilcoxon", "p_wilcoxon_holm"]
 
 
@@ -51,35 +52,34 @@ def compare_pairs(
     standard deviation of tasks.
     """
     names = np.array(matrix.columns, dtype=object)
-    first, second = pair_places(names, control)
+    places = pair_places(names, control)
     cube, tables = seed_cube(frame, matrix), []
     for kind, tasks in blocks.items():
-        values = matrix.loc[tasks].to_numpy(dtype=float).T  # designs x tasks
-        d, means = rounded(values[second] - values[first], settings.decimals) + 0.0, values.mean(axis=1)  # -0. is 0.
+        family = len(places[0]) * (1 if kind == list(blocks)[-1] else len(blocks) - 1)
+        means = matrix.loc[tasks].to_numpy(dtype=float).T  # designs x tasks
+        named = {"type": kind, "first": names[places[0]], "second": names[places[1]], "n_tasks": len(tasks)}
         of = spreads(cube[:, matrix.index.get_indexer(tasks)])
-        seeds = pair_test(of, first, second)
-        (mean, error), level = mean_and_error(d), 1 - settings.alpha
-        half = np.where(np.isnan(seeds.mean), student_reach(error, max(1, len(tasks) - 1), level), reach(seeds, level))
-        ranks = signed_rank(d, settings.decimals)
-        typical = typical_difference(d, ranks, settings.alpha, settings.decimals)
-        spread = error * np.sqrt(len(tasks))
-        columns: dict[str, Any] = {
-            "type": kind,
-            "first": names[first],
-            "second": names[second],
-            "mean_difference": mean,
-        }
-        columns |= {"low": mean - half, "high": mean + half, "p": two_sided(seeds), "p_wilcoxon": ranks.p}
-        columns |= {"p_equivalent": outside(seeds, settings.rope), "n_tasks": len(tasks), "n_seeds": seeds.n_seeds}
-        columns |= {"mean_first": means[first], "mean_second": means[second]}
-        columns |= {name: value for name, value in vars(seeds).items() if name not in ("n_seeds", "mean")}
-        columns |= {name: value for name, value in vars(ranks).items() if name != "p"}
-        columns |= {"hodges_lehmann": typical.estimate, "hl_low": typical.low, "hl_high": typical.high}
-        columns |= {"d_z": np.divide(mean, spread, out=np.full(len(d), np.nan), where=spread > 0)}
-        level = settings.alpha / _family_size(kind, blocks, len(first))
-        columns |= {"detectable": _detectable(of, first, second, level)}
-        tables.append(pd.DataFrame(columns))
+        tables.append(pd.DataFrame(named | _tested(means, of, places, settings, settings.alpha / family)))
     return corrected_pairs(pd.concat(tables, ignore_index=True), settings)
+
+
+def _tested(means: Floats, of: Spreads, places: Places, settings: Settings, level: float) -> dict[str, Any]:
+    """Return the columns of tests of means [designs, tasks] and of the runs that they are of, each [P]."""
+    first, second = places
+    d = rounded(means[second] - means[first], settings.decimals) + 0.0  # -0. is 0.
+    seeds, ranks = pair_test(of, first, second), signed_rank(d, settings.decimals)
+    (mean, error), confidence = mean_and_error(d), 1 - settings.alpha
+    over_tasks = student_reach(error, max(1, d.shape[1] - 1), confidence)
+    half = np.where(np.isnan(seeds.mean), over_tasks, reach(seeds, confidence))
+    columns = {"mean_difference": mean, "low": mean - half, "high": mean + half}
+    columns |= {"p": two_sided(seeds), "p_wilcoxon": ranks.p, "p_equivalent": outside(seeds, settings.rope)}
+    columns |= {"detectable": _detectable(of, first, second, level)}
+    columns |= {"mean_first": means[first].mean(axis=1), "mean_second": means[second].mean(axis=1)}
+    columns |= {name: value for name, value in vars(seeds).items() if name != "mean"}
+    columns |= {name: value for name, value in vars(ranks).items() if name != "p"}
+    typical, spread = typical_difference(d, ranks, settings.alpha, settings.decimals), error * np.sqrt(d.shape[1])
+    columns |= {"hodges_lehmann": typical.estimate, "hl_low": typical.low, "hl_high": typical.high}
+    return columns | {"d_z": np.divide(mean, spread, out=np.full(len(d), np.nan), where=spread > 0)}
 
 
 def _detectable(of: Spreads, first: Ints, second: Ints, level: float) -> Floats:
@@ -91,18 +91,15 @@ def _detectable(of: Spreads, first: Ints, second: Ints, level: float) -> Floats:
     return found
 
 
-def _family_size(kind: str, blocks: dict[str, list[str]], pairs: int) -> int:
-    return pairs * (1 if kind == list(blocks)[-1] else len(blocks) - 1)
-
-
 def corrected_pairs(pairs: pd.DataFrame, settings: Settings, families: pd.Series | None = None) -> pd.DataFrame:
     """Return pairs with Holm's p of their three tests over each family, `family_size`, `significant`, `equivalent`.
 
     So pairs that were tested before can be corrected as other families. The columns begin with those of TESTED.
     """
+    families = main_family(pairs) if families is None else families
+    within = holm_within(pairs["p_equivalent"], families)
     table = corrected(pairs, settings.alpha, families=families)
-    level = holm_within(table["p_equivalent"], main_family(table) if families is None else families)
-    table = table.assign(p_equivalent_holm=level, equivalent=passes(level.fillna(1.0).to_numpy(), settings.alpha))
+    table = table.assign(p_equivalent_holm=within, equivalent=passes(within.fillna(1.0).to_numpy(), settings.alpha))
     leading = [*TESTED, "significant", "p_equivalent", "p_equivalent_holm", "equivalent", "detectable"]
     return table[[*leading, *(name for name in table if name not in leading)]]
 
@@ -149,7 +146,7 @@ def seed_cube(frame: pd.DataFrame | None, matrix: pd.DataFrame) -> Floats:
     return cube
 
 
-def pair_places(designs: Sequence[str] | NDArray[np.object_], control: str = "") -> tuple[Ints, Ints]:
+def pair_places(designs: Sequence[str] | NDArray[np.object_], control: str = "") -> Places:
     """Return the places of the first and of the second design of every pair, with a `control` of those that hold it,
     which is the first then."""
     names = np.array(designs, dtype=object)
