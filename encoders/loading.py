@@ -135,8 +135,9 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> Text
 def _stages(cfg: Config, run: Path | None) -> list[Stage]:
     if run is None:
         return read_stages(cfg.get("lineage"))
-    check_base({run: read_manifest(run)}, base_fingerprints(cfg["model"]))
-    return recorded_stages(run, cfg.get("lineage"))
+    whole = run if (run / "manifest.json").exists() else run.parent  # a run's start lies one below
+    check_base({whole: read_manifest(whole)}, base_fingerprints(cfg["model"]))
+    return recorded_stages(whole, cfg.get("lineage"))
 
 
 def fingerprint_of(cfg: Config, run: Path | None) -> str:

@@ -115,10 +115,8 @@ def _listed(words: str | Sequence[str] | None) -> Sequence[str]:
 def recorded_stages(folder: Path, words: Sequence[str] | None) -> list[Stage]:
     """Return the stages of the finished run in `folder`, where its manifest's paths lead or in its own runs_dir.
 
-    The folder of its start, one below, will do. Raises `UserError` where a stage is no longer the one that the run was
-    trained on.
+    Raises `UserError` where a stage is no longer the one that the run was trained on.
     """
-    folder = folder if (folder / "manifest.json").exists() else folder.parent
     facts = read_manifest(folder).get("lineage", []) if words else []
     beside = folder.absolute().parents[2]
     there = [w if _matches(w) else str(beside / fact["run"]) for w, fact in zip(words or (), facts, strict=True)]
