@@ -9,7 +9,7 @@ from cli.errors import UserError
 OF_A_GROUP = "benchmark="  # Hydra would look for the option in conf/benchmark, which is evaluation's
 
 USAGE = """\
-Paired significance tables from embedding scores: which design is ahead, by how much, and whether that is chance.
+Tables and tests from embedding scores: which designs differ, by how much, and whether that is more than chance.
 
 usage: python -m analysis scores=<results folder or csv> [key=value ...]
 
@@ -25,8 +25,9 @@ MORE = """\
 scores: an mteb results folder (results/<model>/<revision>/<task>.json, also experiments/<name>/), or a csv:
   long: columns model, task, score and optionally type, seed, split, subsets, and the factors (pooler, attn);
   wide: first column model, one column per task.
-It prints the tables as Markdown and writes table.md, table.tex (booktabs, graphicx), each table as csv with every
-digit, and result.json (what was compared, how, and with which finding).
+It prints the main tables as Markdown and writes table.md, table.tex (booktabs, graphicx, longtable), csv files with
+every digit, and result.json (what was compared, how, and with which finding). tables=[items,overlap] adds to them;
+layout=wilcoxon prints the published kind of table alone.
 
 Designs whose manifests differ in more than the factors are refused, with the keys; python -m analysis.control <runs>
 prints that audit alone.

@@ -86,6 +86,11 @@ def count(value: float | None) -> str:
     return _scaled(value, {"B": 1e9, "M": 1e6, "K": 1e3})
 
 
+def whole(value: float) -> str:
+    """A number without figures after the point: 3,267; "-" where it is not known."""
+    return f"{value:,.0f}" if isfinite(value) else "-"
+
+
 def operations(value: float | None) -> str:
     """A number of floating-point operations: 6.21 T, 1.28 E; "-" where it is not known."""
     return _scaled(value, {"E": 1e18, "P": 1e15, "T": 1e12, "G": 1e9})

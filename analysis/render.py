@@ -79,19 +79,22 @@ class Section:
     main: bool = False
 
 
-def texts(table: Table) -> pd.DataFrame:
-    """Return the table's cells as text; a name that repeats the row above in a column of text before the last: ""."""
+def texts(table: Table, again: bool = False) -> pd.DataFrame:
+    """Return the table's cells as text; without `again` "" for a name that repeats the row above before the last column
+    of text."""
     usual = partial(plain, digits=table.digits)
     shown = {name: [table.formats.get(name, usual)(v) for v in table.frame[name].tolist()] for name in table.frame}
     frame = pd.DataFrame(shown, columns=table.frame.columns, dtype=str)
-    again = frame.iloc[:, : max(0, table.left - 1)]
-    again = (again == again.shift()).cummin(axis=1)
-    return frame.mask(again.reindex(columns=frame.columns, fill_value=False), "")
+    names = frame.iloc[:, : 0 if again else max(0, table.left - 1)]
+    repeated = (names == names.shift()).cummin(axis=1)
+    return frame.mask(repeated.reindex(columns=frame.columns, fill_value=False), "")
 
 
-def _cells(table: Table, escape: Callable[[str], str], emphasis: dict[str, str]) -> list[list[str]]:
+def _cells(
+    table: Table, escape: Callable[[str], str], emphasis: dict[str, str], again: bool = False
+) -> list[list[str]]:
     """Return header and rows, escaped and emphasised."""
-    frame = texts(table)
+    frame = texts(table, again)
     rows = [[escape(str(name)) for name in frame]]
     for k, row in enumerate(frame.itertuples(index=False, name=None)):
         marks = [emphasis.get(table.emphasis.get((k, name), ""), "{}") for name in frame]
@@ -131,8 +134,8 @@ def latex(table: Table) -> str:
 
 
 def html(table: Table) -> str:
-    """Return the table and its caption; `data-v` is the value by which a click sorts."""
-    header, *rows = _cells(table, escape_html, {BEST: "<strong>{}</strong>", SECOND: "<u>{}</u>"})
+    """Return the table and its caption; `data-v` is the value by which a click sorts, so every row has its names."""
+    header, *rows = _cells(table, escape_html, {BEST: "<strong>{}</strong>", SECOND: "<u>{}</u>"}, again=True)
     left = [" class=left" if k < table.left else "" for k in range(len(header))]
     heads = [f"<th scope=col{side}><button>{name}</button></th>" for side, name in zip(left, header, strict=True)]
     lines = []

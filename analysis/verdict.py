@@ -27,19 +27,16 @@ def verdict(material: Material) -> str:
     could = f"ith {seeds_text(pairs[pairs['p'].notna()])} a difference of {power} would be found in 80 %."
     if found.empty:
         closest = pairs.loc[pairs["p"].idxmin()]
-        return f"No {_differ(pairs, material, 1)}. Closest: {_size(closest, material, 'p')}; w{could}"
-    return (
-        f"{len(found)} of {len(pairs)} {_differ(pairs, material, len(found))}: {_sizes(found, material, 'p')}. W{could}"
-    )
+        return f"{_differ(pairs, material, 0)}. Closest: {_size(closest, material, 'p')}; w{could}"
+    return f"{_differ(pairs, material, len(found))}: {_sizes(found, material, 'p')}. W{could}"
 
 
 def _differ(pairs: pd.DataFrame, material: Material, count: int) -> str:
-    """Return "designs differ significantly from eos-causal (Holm, 6 pairs)"."""
-    family, s = f"(Holm, {len(pairs):,} pairs)", "s" * (count == 1)
-    if material.control:
-        what = "design" if count == 1 else "designs"
-        return f"{what} differ{s} significantly from {material.control} {family}"
-    return f"{'pair' if count == 1 else 'pairs'} of designs differ{s} significantly {family}"
+    """Return "2 of 6 designs differ significantly from eos-causal (Holm, 6 pairs)"; for 0 "No design differs ..."."""
+    one, several = ("design", "designs") if material.control else ("pair of designs", "pairs of designs")
+    who = f"{count} of {len(pairs):,} {several} differ{'s' * (count == 1)}" if count else f"No {one} differs"
+    whom = f" from {material.control}" if material.control else ""
+    return f"{who} significantly{whom} (Holm, {len(pairs):,} pair{'s' * (len(pairs) > 1)})"
 
 
 def _sizes(pairs: pd.DataFrame, material: Material, p: str) -> str:
@@ -62,14 +59,13 @@ def _over_tasks(pairs: pd.DataFrame, material: Material) -> str:
     found = pairs[pairs["significant"] == TASKS_ONLY].sort_values("p_wilcoxon")
     shown = found if len(found) else pairs.loc[[pairs["p_wilcoxon"].idxmin()]]
     sizes = _sizes(shown, material, "p_wilcoxon")
-    head = f"{len(found)} of {len(pairs)}" if len(found) else "No"
     apart, runs = SAME_DESIGN
     why = f"two runs of one design differ so, too (p <= 0.05 in {apart} of {runs} pairs of this program's study)"
     if pairs["copies"].any():
         why = "their scores are equal with every seed, so these are copies of one run"
     few = int(np.max(pairs["n_seeds"]))
     return (
-        f"{head} {_differ(pairs, material, max(1, len(found)))} by Wilcoxon over tasks:"
+        f"{_differ(pairs, material, len(found))} by Wilcoxon over tasks:"
         f" {sizes if len(found) else f'closest {sizes}'}. It speaks of these checkpoints only: {why}, and a statement"
         f" about designs takes {FEWEST_SEEDS} seeds of each ({few or 'none'} here)."
     )

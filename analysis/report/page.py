@@ -44,7 +44,7 @@ def report_page(result: Result, drawings: dict[str, list[Drawing]]) -> str:
         verdict=result.verdict,
         leading=[figure_words(one) for one in every if one.name == LEADING],
         parts=parts,
-        folded=[*representation_parts(result.material.settings), *manifest_audit(result)],
+        folded=[*representation_parts(result.material.settings), manifest_audit(result)],
         notes=result.notes,
     )
 
@@ -54,21 +54,20 @@ def _part(name: str, title: str, tables: list[Table], figures: list[dict[str, An
     return {"name": name, "title": title, "over": "", "tables": shown, "figures": figures, "notes": notes}
 
 
-def manifest_audit(result: Result) -> list[Part]:
-    """Return the parts of the audit; one part where no design has a manifest."""
+def manifest_audit(result: Result) -> Part:
+    """Return the audit of the control rule, or that no design has a manifest."""
     material = result.material
     cells = {label: design for label, design in material.designs.items() if design.runs}
     if not cells:
-        return [_part("audit", "What is compared", [], [], [FOREIGN])]
+        return _part("audit", "What is compared", [], [], [FOREIGN])
     control = Control(footnotes=material.footnotes, notes=result.control_notes)
     bare = [label for label in material.designs if label not in cells]
     lines = [verdict(cells, material.settings.factors, control)]
     lines += [f"Without a manifest, so nothing is known of them: {listed(bare, 10)}."] if bare else []
-    parts = [_part("audit", "What is compared", [], [], lines)]
-    for k, (title, items) in enumerate(facts(control, cells, material.settings.factors).items()):
-        tables = [item for item in items if isinstance(item, Table)]
-        parts.append(_part(f"audit-{k}", title, tables, [], [item for item in items if isinstance(item, str)]))
-    return parts
+    found = facts(control, cells, material.settings.factors)
+    lines += [f"{title}: {item}" for title, items in found.items() for item in items if isinstance(item, str)]
+    tables = [item for items in found.values() for item in items if isinstance(item, Table)]
+    return _part("audit", "What is compared", tables, [], lines)
 
 
 def representation_parts(settings: Settings) -> list[Part]:

@@ -138,8 +138,8 @@ def effect_over_seeds(of: Spreads, contrasts: Floats) -> OverSeeds:
     F is the squared length of the mean over what it is expected to be without an effect: tasks + seeds - rest, the
     squared error of a pair's mean difference (`squared_error`) summed over the contrasts. Degrees of freedom as in
     `over_seeds`. With one contrast of two designs it is their `pair_test`; which basis spans the effect changes
-    nothing. The test with the larger p counts, of the designs' own variances and of `Spreads.shrunk`. All nan below two
-    tasks or two seeds.
+    nothing. The test with the larger p counts, each design's own variances and those of `Spreads.shrunk`. All nan below
+    two tasks or two seeds.
     """
     vectors, seeds = of.means.T @ contrasts, int(of.counts.min())
     n, k = vectors.shape

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.settings import Settings
-from analysis.statistics.arrays import Bools, Floats, Ints, rounded
+from analysis.statistics.arrays import Floats, Ints, rounded
 from analysis.statistics.correction import holm, passes
 from analysis.statistics.intervals import mean_and_error, student_reach, typical_difference
 from analysis.statistics.power import components, detectable
@@ -167,11 +167,6 @@ def from_design(pairs: pd.DataFrame, one: str) -> pd.DataFrame:
     ends = {"low": rows["low"].mask(turned, -rows["high"]), "high": rows["high"].mask(turned, -rows["low"])}
     mean = rows["mean_difference"].mask(turned, -rows["mean_difference"])
     return rows.assign(first=one, second=rows["second"].mask(turned, rows["first"]), mean_difference=mean, **ends)
-
-
-def is_significant(tests: pd.DataFrame) -> Bools:
-    """Tell which tests are significant over tasks and seeds."""
-    return (tests["significant"] == BOTH).to_numpy(dtype=np.bool_)
 
 
 def without_one_task(matrix: pd.DataFrame, frame: pd.DataFrame, control: str = "") -> pd.DataFrame:

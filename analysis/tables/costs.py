@@ -4,13 +4,13 @@ from typing import Any
 
 import pandas as pd
 
-from analysis.formats import count, operations
+from analysis.formats import count, operations, whole
 from analysis.manifests.designs import Design
 from analysis.render import Section
 from analysis.tables.material import Material
 from records.lineage import OTHER_RUNS
 
-HEADER = ["Design", "Trainable", "Train FLOPs", "Train tok/s", "Peak MiB"]
+FORMATS = {"Trainable": count, "Train FLOPs": operations, "Train tok/s": whole, "Peak MiB": whole}
 
 
 def section(material: Material) -> Section | None:
@@ -18,9 +18,11 @@ def section(material: Material) -> Section | None:
     if not any(cost is not None for design in material.designs.values() for cost in costs(design)):
         return None
     shown = material.highest(max(1, material.settings.rows_shown))[0]
-    rows = [[material.design_text(label), *_texts(material.designs[label])] for label in shown]
+    rows = [(*values, peak and peak / 2**20) for *values, peak in (costs(material.designs[label]) for label in shown)]
+    table = pd.DataFrame(rows, columns=list(FORMATS), dtype=float)
+    table.insert(0, "Design", list(map(material.design_text, shown)))
     caption = "Trainable parameters, and operations, speed and peak memory of training."
-    made = material.table("costs", "Costs", caption, pd.DataFrame(rows, columns=HEADER))
+    made = material.table("costs", "Costs", caption, table, formats=FORMATS)
     return Section("costs", "Costs", [made])
 
 
@@ -31,13 +33,6 @@ def costs(design: Design) -> tuple[int | None, float | None, float | None, float
     """
     peak = max(_numbers(design, "peak_memory_bytes"), default=None)
     return design.parameters, training_flops(design), tokens_per_second(design), peak
-
-
-def _texts(design: Design) -> list[str]:
-    """Return the costs as the table prints them, "-" where unknown."""
-    parameters, flops, speed, peak = costs(design)
-    rates = ["-" if rate is None else f"{rate:,.0f}" for rate in (speed, peak and peak / 2**20)]
-    return [count(parameters), operations(flops), *rates]
 
 
 def tokens_per_second(design: Design) -> float | None:

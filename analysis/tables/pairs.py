@@ -29,7 +29,7 @@ COLUMNS = {
     "p": "p over tasks and seeds",
     "p_holm": "Holm p",
     "p_wilcoxon": "p Wilcoxon",
-    "p_wilcoxon_holm": "Holm p (W)",
+    "p_wilcoxon_holm": "Holm p (Wilcoxon)",
 }
 
 

@@ -63,8 +63,9 @@ def test_numbers_have_the_units_of_the_field():
 
 def test_a_name_that_repeats_stands_once_but_a_value_below_another_name_stays():
     frame = pd.DataFrame({"Key": ["a", "a", "b"], "Value": ["1", "1", "1"], "Who": ["x", "y", "y"]})
-    found = texts(Table("x", "X", "", frame, left=3))
-    assert found.to_numpy().tolist() == [["a", "1", "x"], ["", "", "y"], ["b", "1", "y"]]
+    table = Table("x", "X", "", frame, left=3)
+    assert texts(table).to_numpy().tolist() == [["a", "1", "x"], ["", "", "y"], ["b", "1", "y"]]
+    assert re.findall("<th scope=row[^>]*>([^<]*)<", html(table)) == ["a", "a", "b"], "rows can be sorted"
 
 
 def test_latex_escapes_and_breaks_long_tables():
