@@ -30,8 +30,9 @@ def complete(scores: Scores, missing: str) -> Scores:
     if len(tasks) == 1:
         raise UserError(f"Only one task is left: {tasks[0]}. A paired test needs two; widen types= or tasks=.")
     if scores.control and scores.control not in kept:
-        mend = "Choose another, or leave missing=drop_models out."
-        raise UserError(f"against={scores.control} lacks tasks and was dropped. {mend}")
+        raise UserError(f"against={scores.control} lacks tasks and was dropped. Choose another, or another missing=.")
+    if len(kept) == 1:
+        raise UserError(f"Only {kept[0]} has a score of these tasks. A paired test needs two; widen models= or tasks=.")
     frame = frame[frame["design"].isin(kept) & frame["task"].isin(tasks)]
     _check_alike(frame)
     whole = replace(scores, frame=frame, designs={label: scores.designs[label] for label in kept})

@@ -74,6 +74,7 @@ def test_one_seed_with_a_hole_drops_its_design_or_its_task():
     [
         (frame(a=ALL[:2], b=ALL[2:]), "ab", "drop_tasks", "0 of 4 tasks are shared, and 0 of 2 designs have them all"),
         (frame(a=ALL, c=ALL), "xy", "drop_tasks", "No score of x, y is left"),
+        (frame(a=ALL, c=ALL), "ax", "drop_tasks", "Only a has a score of these tasks"),
         (frame(a=ALL, b=ALL[:3]), "ab", "drop_models", "3 of 4 tasks are shared, and 1 of 2 designs"),
         (frame(a=["s1"], b=["s1"]), "ab", "drop_tasks", "Only one task is left: s1"),
     ],
