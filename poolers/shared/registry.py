@@ -29,7 +29,7 @@ def pooler_class(name: str) -> type[Pooler]:
     last = [cls for cls in own if not any(other is not cls and issubclass(other, cls) for other in own)]
     if len(last) != 1:
         found = f"has {', '.join(cls.__name__ for cls in last)}" if last else "has no class that derives from Pooler"
-        raise UserError(f"poolers/{name}.py {found}. It must hold one pooler (docs/extend/pooler.md).")
+        raise UserError(f"poolers/{name}.py {found}. It must hold one pooler (docs/extend.md).")
     return last[0]
 
 
@@ -97,5 +97,5 @@ def _check_declared(name: str, pooler: Pooler) -> None:
         has, mend = f"has parameters ({held[0]}, ...)" if held else "has no parameters", "True" if held else "False"
         raise UserError(
             f"poolers/{name}.py {has}, and its class says needs_training = {pooler.needs_training}. "
-            f"Write needs_training: ClassVar[bool] = {mend} there (docs/extend/pooler.md)."
+            f"Write needs_training: ClassVar[bool] = {mend} there (docs/extend.md)."
         )

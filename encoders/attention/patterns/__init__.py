@@ -1,1 +1,1 @@
-"""Attention patterns beside the built-in ones, a file each (docs/extend/attention.md)."""
+"""Attention patterns beside the built-in ones, a file each (docs/extend.md)."""
