@@ -129,8 +129,8 @@ def _score_all(encoders: list[Candidate], tasks: list[Any], cfg: Config) -> list
                 overlap=None if cfg["overlap"] is None else cache_dir,
             )
             try:
-                outcomes[i] = score(encoders[i], tasks, options, on_task, on_texts)
-                print(outcomes[i].cost, flush=True)
+                o = outcomes[i] = score(encoders[i], tasks, options, on_task, on_texts)
+                print(f"{o.title}: {o.computed} new scores, {o.texts:,} texts encoded", flush=True)
             except UserError as error:  # of a run that cannot be loaded
                 if len(encoders) == 1 or of_disk(error):
                     raise

@@ -78,7 +78,6 @@ def model_meta(name: str, revision: str, embeddings: Embeddings, use_instruction
         "max_tokens": embeddings.encoder.max_length,
         "embed_dim": embeddings.embedding_dim,
         "similarity_fn_name": ScoringFunction.COSINE,
-        "framework": ["PyTorch"],
         "use_instructions": use_instructions,
     }
     return ModelMeta.create_empty(overwrites=facts)

@@ -24,11 +24,6 @@ MOEE = re.compile(
     r"(?:/(?P<tokens>last|mean)(?:/(?P<layers>last|all|mean))?)?"
     r"|routing(?:/(?P<routed>last|mean))?)"
 )
-CHOICES = (
-    f"{', '.join(PLAIN)}, layer:<number>/<{'|'.join(PLAIN)}>, and layer:*/... for every layer; of a mixture of experts "
-    "moee:<hidden|routing|concat|sum>[/<last|mean>[/<last|all|mean>]] with tokens and then, where hidden states are "
-    "read, layers, and moee:sum@<alpha>"
-)
 
 
 class Together:
@@ -92,7 +87,8 @@ def check_readings(names: Any) -> list[str]:
     listed = [names] if isinstance(names, str) else list(names or [])
     for name in listed:
         if name not in PLAIN and not LAYER.fullmatch(str(name)) and not MOEE.fullmatch(str(name)):
-            raise UserError(f"There is no reading '{name}'. Choices: {CHOICES}.")
+            choices = f"{', '.join(PLAIN)}, layer:<number or *>/<one of these>, moee:... (docs/moee.md)"
+            raise UserError(f"There is no reading '{name}'. Choices: {choices}.")
     return list(dict.fromkeys(listed))
 
 

@@ -1,7 +1,6 @@
 """Scores of one candidate on its tasks, on disk: mteb computes them, this module decides which are missing."""
 
 import math
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,23 +26,17 @@ Counts = dict[str, int]
 
 @dataclass
 class Outcome:
-    """The scores of one candidate, and their cost."""
+    """The scores of one candidate, and what is said of them."""
 
     title: str
     folder: Path
     scores: dict[str, tuple[str, float]] = field(default_factory=dict)  # task -> (type, main score)
     computed: int = 0  # tasks; the others were finished before
-    seconds: float = 0.0  # in all, without loading the encoder
     texts: int = 0  # encoded
     overlap: dict[str, Counts] = field(default_factory=dict)  # task -> its texts, and those among the training texts
     unmeasured: str = ""  # digest of training texts that are not there, so that no overlap is counted
     empty: dict[str, int] = field(default_factory=dict)  # task -> how often an empty text was asked for
     failed: dict[str, str] = field(default_factory=dict)  # task -> why it has no score
-
-    @property
-    def cost(self) -> str:
-        """A line on what was done: scores, texts, time."""
-        return f"{self.title}: {self.computed} new scores, {self.texts:,} texts in {self.seconds:.0f} s"
 
     @contextmanager
     def naming(self, task: Any) -> Iterator[None]:
@@ -94,7 +87,7 @@ def score(
     every = [part for task in tasks for part in [*results.parts(task), task]]
     scoring = Scoring(candidate, options, embeddings, every, on_texts)
     outcome, meter = Outcome(candidate.title, scoring.folder), embeddings.encoder.meter
-    started, before = time.perf_counter(), meter.texts  # readings of one checkpoint share a meter
+    before = meter.texts  # readings of one checkpoint share a meter
     for task in tasks:
         name = task.metadata.name
         on_task(name)
@@ -109,7 +102,7 @@ def score(
     outcome.empty = {name: number for name, number in scoring.record["empty"].items() if name in names}
     outcome.unmeasured = scoring.lacking
     results.describe_tasks(candidate.results, tasks)
-    outcome.seconds, outcome.texts = time.perf_counter() - started, meter.texts - before
+    outcome.texts = meter.texts - before
     return outcome
 
 

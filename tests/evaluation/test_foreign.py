@@ -1,8 +1,14 @@
 """Models of sentence-transformers and PEFT adapters beside ours: scored on the same tasks, by their own vectors."""
 
+import json
+import shutil
+
 import mteb
 import pytest
+import torch
+from peft import LoraConfig, get_peft_model
 from sentence_transformers import SentenceTransformer
+from transformers import AutoModel, LlamaConfig
 
 from cli.compose import composed, plain
 from cli.errors import UserError
@@ -82,3 +88,41 @@ def test_length_and_comparison_are_in_the_revision(small_model, tmp_path):
     revisions = [ForeignEncoder(name, False, "cpu").mteb_model_meta.revision for name in folders]
     assert len(set(revisions)) == 3
     assert revisions[0] == revisions[3]
+
+
+def test_a_model_in_few_bits_runs_in_float32_unless_asked_otherwise(scored, small_model, tmp_path):
+    """In bfloat16 a vector of unit length has a norm of up to 1.004, and so cosines above 1."""
+    shutil.copytree(small_model, tmp_path / "few" / "bits")
+    AutoModel.from_pretrained(small_model, dtype=torch.bfloat16).save_pretrained(tmp_path / "few" / "bits")
+    AutoModel.from_pretrained(tmp_path / "few" / "bits", dtype=torch.float32).save_pretrained(tmp_path / "wide")
+    for file in small_model.glob("*token*"):
+        shutil.copy(file, tmp_path / "wide")
+    texts = ["the sum of two arrays", "shape", "a new array"]
+    few, wide = (ForeignEncoder(str(tmp_path / name), False, "cpu").model for name in ("few/bits", "wide"))
+    assert few.dtype == torch.float32
+    assert (few.encode(texts) == wide.encode(texts)).all()
+    names = [
+        scored(f"foreign={tmp_path / 'few' / 'bits'}", "accelerator=cpu", f"precision={p}") for p in ("auto", "bf16")
+    ]
+    assert [o.title for o in names] == ["few/bits (float32, no manifest)", "few/bits (bfloat16, no manifest)"]
+    assert names[0].folder != names[1].folder
+
+
+@pytest.mark.parametrize(("changed", "message"), [
+    ({"num_hidden_layers": 5}, "its base has other layers than its adapter"),
+    ({"num_hidden_layers": 2}, "its base has other layers than its adapter"),
+    ({"num_key_value_heads": 4}, "weights have other sizes than the model"),
+])  # fmt: skip
+def test_an_adapter_whose_base_has_other_sizes_is_one_line(scored, small_model, tmp_path, changed, message):
+    base = AutoModel.from_pretrained(small_model)
+    adapted = get_peft_model(base, LoraConfig(target_modules=["q_proj", "k_proj"]))
+    adapted.save_pretrained(tmp_path / "adapter")
+    other = AutoModel.from_config(LlamaConfig.from_pretrained(small_model, **changed))
+    other.save_pretrained(tmp_path / "other")
+    settings = json.loads((tmp_path / "adapter" / "adapter_config.json").read_text())
+    settings["base_model_name_or_path"] = str(tmp_path / "other")
+    (tmp_path / "adapter" / "adapter_config.json").write_text(json.dumps(settings))
+    for file in small_model.glob("*token*"):
+        shutil.copy(file, tmp_path / "adapter")
+    with pytest.raises(UserError, match=message):
+        scored(f"foreign={tmp_path / 'adapter'}", "accelerator=cpu")

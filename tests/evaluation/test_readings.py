@@ -37,7 +37,7 @@ def test_names_are_checked_before_anything_is_loaded() -> None:
     assert check_readings(None) == []
     assert check_readings("mean") == ["mean"]
     assert check_readings(["layer:*/eos", "mean", "mean"]) == ["layer:*/eos", "mean"]
-    choices = "eos, mean, weightedmean, cls, layer:<number>"
+    choices = "eos, mean, weightedmean, cls, layer:<number or"
     of_routers = "moee", "moee:HS", "moee:hidden@2", "moee:routing/last/all", "moee:sum@-1", "moee:hidden/all"
     for wrong in ("maen", "layer:x/mean", "layer:1/max", "layer:1", "lastlayer", 3, *of_routers):
         with pytest.raises(UserError, match=rf"no reading '{wrong}'. Choices: {choices}"):
