@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 from omegaconf import OmegaConf
 
-from analysis.control.find_runs import Found
 from analysis.control.rule import Control, confounds, described, difference_table, judge, short, value_table
 from analysis.manifests.designs import Design, config_order, labelled
 from analysis.manifests.differences import ABSENT, compare, values_of
@@ -18,13 +17,18 @@ from cli.compose import CONF
 STREAMS = ("data", "dropout", "adapter", "head", "evaluation")
 
 
-def audit(study: Found, factors: tuple[str, ...], allow: tuple[str, ...]) -> tuple[str, Control, dict[str, Design]]:
-    """Return the audit as Markdown, the finding of the rule, and the cells (label -> design, in config order)."""
-    cells = labelled(study.designs)
+def audit(
+    designs: dict[str, Design], left_out: list[str], factors: tuple[str, ...], allow: tuple[str, ...]
+) -> tuple[str, Control, dict[str, Design]]:
+    """Return the audit as Markdown, the finding of the rule, and the cells (label -> design, in config order).
+
+    designs: model -> design with its runs; left_out: folders that do not count.
+    """
+    cells = labelled(designs)
     order: Any = OmegaConf.to_container(OmegaConf.select(OmegaConf.load(CONF / "analysis.yaml"), "order"))
     cells = {label: cells[label] for label in config_order(cells, order)}
     control = judge(cells, factors, allow)
-    sections = {**facts(control, cells, factors), "Left out": study.left_out or ["Nothing."]}
+    sections = {**facts(control, cells, factors), "Left out": left_out or ["Nothing."]}
     text = "\n".join(f"## {title}\n\n{_markdown(parts)}" for title, parts in sections.items())
     return text, control, cells
 

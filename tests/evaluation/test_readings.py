@@ -63,14 +63,14 @@ def test_what_was_embedded_before_is_not_again(words, tmp_path, monkeypatch, kep
 
 
 def test_readings_compare_under_the_control_rule(words, tmp_path, capsys) -> None:
+    from analysis.control.__main__ import find_runs
     from analysis.control.audit import audit
-    from analysis.control.find_runs import find_runs
 
     shared = [*words, f"runs_dir={tmp_path}", f"cache_dir={tmp_path / 'cache'}"]
     run(configured([*shared, "readings=[mean,layer:0/mean,layer:1/mean]"]))
     run(configured([*shared, "pooler=eos"]))  # scored alone, compared with readings
     factors = ("pooler", "attn")
-    text, control, cells = audit(find_runs([str(tmp_path)], factors), factors, ())
+    text, control, cells = audit(*find_runs([str(tmp_path)], factors), factors, ())
     assert control.refused == {}
     assert len(cells) == 4, text
 

@@ -44,11 +44,11 @@ def test_a_cell_is_its_pooler_scored_alone(found, small_moe, tmp_path, cell):
 
 
 def test_analysis_reads_the_scores(found):
+    from analysis.control.__main__ import find_runs
     from analysis.control.audit import audit
-    from analysis.control.find_runs import find_runs
 
     factors = ("pooler", "attn", "template")
-    text, control, cells = audit(find_runs([str(found[1] / "out" / "moee_scores")], factors), factors, ())
+    text, control, cells = audit(*find_runs([str(found[1] / "out" / "moee_scores")], factors), factors, ())
     assert control.refused == {}, text
     assert len(cells) == 2 * 2 * 10
 
