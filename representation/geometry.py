@@ -27,12 +27,13 @@ OF_A_CLOUD = {
     "centred_effective_rank": centred_effective_rank,
 }
 MEASURES = [*OF_A_CLOUD, "alignment"]
-CAPTION = (
-    "Anisotropy: mean cosine of two different texts (Ethayarajh 2019). Uniformity: log of the mean of exp(-2 d^2) over "
-    "pairs of texts; alignment: mean squared distance of a query and a document relevant to it (Wang and Isola 2020): "
-    "less is better of both. Effective rank: exp of the entropy of the normalised singular values (Roy and Vetterli "
-    "2007), also after the mean vector is taken away."
-)
+COLUMNS = [
+    "Anisotropy: mean cosine of two different texts (Ethayarajh 2019).",
+    "Uniformity: log of the mean of exp(-2 d^2) over pairs of texts; alignment: mean squared distance of a query and a "
+    "document relevant to it (Wang and Isola 2020): less is better of both.",
+    "Effective rank: exp of the entropy of the normalised singular values (Roy and Vetterli 2007), also after the mean "
+    "vector is taken away.",
+]
 Vectors = NDArray[np.float32]
 
 
@@ -46,12 +47,12 @@ def section(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> 
     frame = pd.DataFrame(rows)
     whole = frame.groupby("encoder", sort=False)[MEASURES].mean().reset_index()
     by_type = frame[["encoder", "type", *OF_A_CLOUD]]
-    over = f"Over {texts.over}, alignment over {len(texts.pairs)} pairs. "
+    over = f"Over {texts.over}, alignment over {len(texts.pairs)} pairs."
     tables = [
-        Table("geometry-encoders", "Geometry of each encoder", f"{over}{CAPTION}", whole),
-        Table("geometry-types", "Geometry by task type", f"{over}{CAPTION}", by_type, left=2),
+        Table("geometry-encoders", "Geometry of each encoder", over, whole),
+        Table("geometry-types", "Geometry by task type", over, by_type, left=2),
     ]
-    return Section("geometry", "Geometry of the vectors", tables, frames={"geometry": frame})
+    return Section("geometry", "Geometry of the vectors", tables, frames={"geometry": frame}, notes=COLUMNS)
 
 
 def own_vectors(studied: Studied, texts: Texts) -> dict[Text, Vectors]:

@@ -58,9 +58,11 @@ def section(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> 
     }
     last = pd.DataFrame({"encoder": name, **layers.iloc[-1].to_dict()} for name, layers in designs.items())
     over = f"over {len(triples)} triples of held-out docstrings, with Student's {LEVEL:.0%} interval"
-    caption = f"cos(q, s+) - cos(q, s-) of the last layer {over}; share: q nearer s+. {MADE_OF}"
+    caption = f"cos(q, s+) - cos(q, s-) of the last layer {over}; share: q nearer s+."
     shown = Table(NAME, "Reading ahead: last layer", caption, last.astype({"count": int, "layer": int}), digits=4)
-    return Section(NAME, "Reading ahead", [shown], lambda: [_drawing(designs, over)], {NAME: pd.concat(frames)})
+    return Section(
+        NAME, "Reading ahead", [shown], lambda: [_drawing(designs, over)], {NAME: pd.concat(frames)}, [MADE_OF]
+    )
 
 
 def held_out(settings: dict[str, Any]) -> list[Quadruple]:

@@ -51,15 +51,18 @@ def section(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> 
     scores = [f"{name} {Unit().score(values[words.tested].mean())}" for name, values in baselines.items()]
     source = keys["conll"] or f"examples of {', '.join(packages)}, labelled by Python's own grammar"
     caption = (
-        f"Accuracy on the words of {words.half} held-out texts of a logistic regression trained on {words.half} others "
-        f"({source}; labels: {words.kinds}). States of the last layer, mean over a word's tokens: own, or of the "
-        "position before each of them, which LLM2Vec takes after MNTP (by rule). Difference: from the first row, with "
-        f"Student's 95 % interval over texts. For comparison: {'; '.join(scores)}."
+        f"Accuracy on the words of {words.half} held-out texts of a logistic regression trained on {words.half} "
+        "others. Difference: from the first row, with Student's 95 % interval over texts."
     )
+    notes = [
+        f"Texts: {source}. Labels: {words.kinds}. For comparison: {'; '.join(scores)}.",
+        "States of the last layer, mean over a word's tokens: own, or of the position before each of them, which "
+        "LLM2Vec takes after MNTP (by rule).",
+    ]
     pairs = _accuracies(backbones, words, right)
     formats: dict[str, Format] = {"accuracy": Unit().score, **dict.fromkeys(pairs.columns[4:], Unit().signed)}
     shown = Table(NAME, "Labels of words by a linear probe", caption, pairs, formats, left=3)
-    return Section(NAME, "Labels of words", [shown], frames={NAME: frame})
+    return Section(NAME, "Labels of words", [shown], frames={NAME: frame}, notes=notes)
 
 
 def _accuracies(

@@ -17,12 +17,13 @@ COLUMNS = {
 }
 
 
-def section(material: Material) -> Section:
-    """Return tests and marginal means of the complete crossing on all tasks; the csv files have every type."""
+def section(material: Material) -> Section | None:
+    """Return tests and marginal means of the complete crossing on all tasks, None where no factor is known; the csv
+    files have every type."""
     factors = factor_table(material.designs)
     effects, notes = factorial_effects(material.matrix, factors, material.blocks, material.settings, material.frame)
     if effects is None:
-        return Section("effects", "Effects of the factors", notes=notes)
+        return Section("effects", "Effects of the factors", notes=notes) if notes else None
     tables = [effects_table(effects, material.last), marginals_table(effects, material)]
     frames = {"effects": effects.tests, "marginal_means": effects.marginals}
     return Section("effects", "Effects of the factors", tables, frames=frames, notes=notes)

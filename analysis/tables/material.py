@@ -77,9 +77,8 @@ class Material:
         kept = set(self.means.nlargest(most).index)
         if self.control and self.control not in kept:
             kept = {self.control, *self.means.drop(self.control).nlargest(most - 1).index}
-        return [
-            label for label in designs if label in kept
-        ], f"The {most} of {len(designs)} designs of the highest mean."
+        sentence = f"Shown: the {most} of {len(designs)} designs of the highest mean."
+        return [label for label in designs if label in kept], sentence
 
     def leading(self, pairs: pd.DataFrame) -> Ints:
         """Return the places of pairs from those of the highest means to the lowest; those shown in their own order."""

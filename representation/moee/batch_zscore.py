@@ -59,7 +59,7 @@ def section(encoders: list[Studied], texts: Texts, settings: Config) -> Section 
     caption = (
         f"{SCORE}, over {keys['orders']} random orders of the same texts, mean over tasks; {size(tasks)} of "
         f"{texts.benchmark}. entry, cosine: of a text's vector of unit length in one order and in the next, the "
-        "largest difference of an entry and the mean cosine. A batch of one text leaves zeros, which cannot be scored."
+        "largest difference of an entry and the mean cosine."
     )
     shown = frame.assign(batch=[ENDS.get(batch, f"{batch} texts") for batch in frame["batch"]])
     formats = dict.fromkeys(("mean", "spread", "low", "high"), Unit().score)

@@ -20,6 +20,13 @@ from representation.texts import Texts
 Config = dict[str, Any]
 PLACE = 115
 NAME = "routing"
+COLUMNS = [
+    "entropy: of a token's routing weights (softmax over the routed experts, before top-k) over that of even ones, "
+    "mean over the texts' own tokens; largest: share of these tokens with the expert that has most.",
+    "text_nmi, text_mutual: agreement of a text's task type with the expert of largest mean weight, as normalised "
+    "(above zero by chance already) and adjusted mutual information.",
+    "token_nmi, class_nmi: of each token's expert with the type of its text, and with its class.",
+]
 OF = {"type": "task type", "class": "class of token"}
 
 
@@ -39,17 +46,11 @@ def section(encoders: list[Studied], texts: Texts, settings: Config) -> Section 
     of_sublayers, of_shares = frames.values()
     tables = _tables(of_sublayers, of_shares, texts.over)
     draw = partial(_drawings, of_shares, texts.over)
-    return Section(NAME, "Routes of the experts", tables, draw, frames)
+    return Section(NAME, "Routes of the experts", tables, draw, frames, COLUMNS)
 
 
 def _tables(sublayers: pd.DataFrame, by_group: pd.DataFrame, over: str) -> list[Table]:
-    routers = (
-        f"Routers of adapter=mixse; {over}. entropy: of a token's routing weights (softmax over the routed experts, "
-        "before top-k) over that of even ones, mean over the texts' own tokens. largest: share of these tokens with "
-        "the expert that has most. text_nmi, text_mutual: agreement of a text's task type with the expert of largest "
-        "mean weight, as normalised (above zero by chance already) and adjusted mutual information. token_nmi, "
-        "class_nmi: of each token's expert with the type of its text, and with its class."
-    )
+    routers = f"Routers of adapter=mixse; {over}. The notes below say what the columns are."
     counted = f"Share of the tokens whose largest routing weight an expert has, over all sublayers; {over}."
     whole = by_group[by_group["sublayer"] == ALL]
     whole = whole.pivot_table(index=["encoder", "of", "group"], columns="expert", values="share", sort=False)
