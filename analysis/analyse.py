@@ -1,6 +1,6 @@
 """Scores -> one result, which every rendering reads."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -27,7 +27,7 @@ class Result:
     sections: list[Section]  # tables, figures and csv files, in the order in which they are shown
     notes: list[str]
     verdict: str
-    control_notes: list[str] = field(default_factory=list)  # those of the control rule; also among `notes`
+    rule: Control  # what the control rule found
 
     @property
     def tables(self) -> list[Table]:
@@ -40,8 +40,8 @@ def analyse(settings: Settings) -> Result:
     scores = complete(choose(load(settings), settings), settings.missing)
     rule = controlled(scores.designs, scores.tasks, settings)
     material = _material(replace(settings, against=scores.control), scores, rule)
-    notes = [*rule.notes, *scores.notes, *scores.reading]  # last: how files were read changes no table
-    return Result(material, sections(material), notes, verdict(material), rule.notes)
+    notes = [*rule.said, *scores.notes, *scores.reading]  # last: how files were read changes no table
+    return Result(material, sections(material), notes, verdict(material), rule)
 
 
 def _material(settings: Settings, scores: Scores, rule: Control) -> Material:

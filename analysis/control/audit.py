@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 from omegaconf import OmegaConf
 
-from analysis.control.rule import Control, confounds, described, difference_table, judge, short, value_table
+from analysis.control.rule import Control, described, difference_table, judge, short, value_table
 from analysis.manifests.designs import Design, config_order, labelled
-from analysis.manifests.differences import ABSENT, compare, values_of
+from analysis.manifests.differences import ABSENT, values_of
 from analysis.names import by_number, listed
 from analysis.render import Table, escape_markdown, markdown
 from cli.compose import CONF
@@ -36,11 +36,10 @@ def audit(
 def facts(control: Control, cells: dict[str, Design], factors: tuple[str, ...]) -> Mapping[str, Sequence[Table | str]]:
     """Return heading -> tables and lines, for every format. cells: label -> design with its runs."""
     trained = {label: cell for label, cell in cells.items() if cell.trained}
-    below_factors = confounds(compare(cells, factors), cells, factors, most=10**6)
     none = ["No key below a factor varies where the factor itself does not."]
     return {
         "Cells": [_cells(cells)],
-        "Factors": [_factors(cells, factors), *(below_factors or none)],
+        "Factors": [_factors(cells, factors), *(control.confounded or none)],
         "What else differs": _others(control, cells),
         "Streams": _streams(trained),
         "Scoring": _scoring(cells),
@@ -85,8 +84,7 @@ def _factors(cells: dict[str, Design], factors: tuple[str, ...]) -> Table:
 def _others(control: Control, cells: dict[str, Design]) -> list[Table | str]:
     refused: list[Table | str] = [difference_table(control.refused, cells)] if control.refused else []
     allowed = [f"{note.mark}: {note.text}" for note in control.footnotes]
-    rest = [note for note in control.notes if not note.startswith(("Between ", "So it is "))]  # said with the factors
-    return [*(refused or ([] if allowed else ["Nothing."])), *allowed, *rest]
+    return [*(refused or ([] if allowed else ["Nothing."])), *allowed, *control.notes]
 
 
 def _streams(cells: dict[str, Design]) -> list[str]:

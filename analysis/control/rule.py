@@ -51,11 +51,20 @@ class Footnote:
 
 @dataclass(frozen=True)
 class Control:
-    """The finding: `refused` keys with the seed that shows each (or ""), footnotes of the allowed ones, notes."""
+    """The finding: `refused` keys with the seed that shows each (or ""), footnotes of the allowed ones, `confounded`: a
+    sentence for each pair that differs in a key below a factor that agrees, further notes."""
 
     refused: dict[str, str] = field(default_factory=dict)
     footnotes: list[Footnote] = field(default_factory=list)
+    confounded: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def said(self) -> list[str]:
+        """The notes of a report, which has some of the confounded pairs alone."""
+        rest = len(self.confounded) - MOST_NOTES
+        more = [f"So it is between {rest} more pairs; python -m analysis.control lists them."] if rest > 0 else []
+        return [*self.confounded[:MOST_NOTES], *more, *self.notes]
 
 
 def controlled(shown: dict[str, Design], tasks: Iterable[str], settings: Settings) -> Control:
@@ -89,11 +98,10 @@ def judge(
     seeds = {key: seed for key, seed in sorted(differences.refused.items()) if tasks is None or _concerns(key, tasks)}
     allowed = {key: seed for key, seed in seeds.items() if below(key, allow)}
     refused = {key: seed for key, seed in seeds.items() if key not in allowed}
-    notes = confounds(differences, designs, factors)
-    notes += [f"{a} and {b} are the same cell twice: their manifests differ in nothing." for a, b in differences.same]
+    notes = [f"{a} and {b} are the same cell twice: their manifests differ in nothing." for a, b in differences.same]
     idle = [key for key in allow if not any(below(name, (key,)) for name in seeds)]
     notes += [f"allow=[{','.join(idle)}] let nothing through: no design differs there."] if idle else []
-    return Control(refused, footnotes(allowed, designs), notes)
+    return Control(refused, _footnotes(allowed, designs), _confounded(differences, designs, factors), notes)
 
 
 def _concerns(key: str, tasks: set[str]) -> bool:
@@ -132,9 +140,7 @@ def value_table(title: str, caption: str, units: str, groups: dict[str, dict[str
     return Table(title.lower().replace(" ", "-"), title, caption, frame, left=3)
 
 
-def confounds(
-    differences: Differences, designs: dict[str, Design], factors: tuple[str, ...], most: int = MOST_NOTES
-) -> list[str]:
+def _confounded(differences: Differences, designs: dict[str, Design], factors: tuple[str, ...]) -> list[str]:
     """Name keys that differ below a factor that agrees: the published multilayer heads read other tokens."""
     pairs: dict[tuple[str, str], list[str]] = {}
     for key, pair in ((key, pair) for key, pairs_of_key in differences.confounded.items() for pair in pairs_of_key):
@@ -146,12 +152,10 @@ def confounds(
         varying = [f for f in factors if a.factors[f] != b.factors[f]] or ["training"]
         parts = [f"{key} ({', '.join(map(short, values_of(key, {one: a, other: b})))})" for key in sorted(keys)]
         lines.append(f"Between {one} and {other} not only {' and '.join(varying)} differs but also {listed(parts)}.")
-    rest = len(lines) - most
-    more = [f"So it is between {rest} more pairs; python -m analysis.control lists them."] if rest > 0 else []
-    return [*lines[:most], *more]
+    return lines
 
 
-def footnotes(keys: dict[str, str], designs: dict[str, Design]) -> list[Footnote]:
+def _footnotes(keys: dict[str, str], designs: dict[str, Design]) -> list[Footnote]:
     """Return one footnote for all keys that part the designs alike. keys: key -> the seed that shows it, or ""."""
     alike: dict[tuple[tuple[str, frozenset[int]], ...], list[str]] = {}
     for key, seed in keys.items():

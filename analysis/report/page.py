@@ -8,7 +8,6 @@ from markupsafe import Markup
 
 from analysis.analyse import Result
 from analysis.control.audit import facts, verdict
-from analysis.control.rule import Control
 from analysis.drawings.drawing import Drawing, figure_words
 from analysis.formats import typeset
 from analysis.names import listed
@@ -60,11 +59,10 @@ def manifest_audit(result: Result) -> Part:
     cells = {label: design for label, design in material.designs.items() if design.runs}
     if not cells:
         return _part("audit", "What is compared", [], [], [FOREIGN])
-    control = Control(footnotes=material.footnotes, notes=result.control_notes)
     bare = [label for label in material.designs if label not in cells]
-    lines = [verdict(cells, material.settings.factors, control)]
+    lines = [verdict(cells, material.settings.factors, result.rule)]
     lines += [f"Without a manifest, so nothing is known of them: {listed(bare, 10)}."] if bare else []
-    found = facts(control, cells, material.settings.factors)
+    found = facts(result.rule, cells, material.settings.factors)
     lines += [f"{title}: {item}" for title, items in found.items() for item in items if isinstance(item, str)]
     tables = [item for items in found.values() for item in items if isinstance(item, Table)]
     return _part("audit", "What is compared", tables, [], lines)
