@@ -13,36 +13,29 @@ from analysis.statistics.arrays import Floats, rounded
 
 @dataclass(frozen=True)
 class Friedman:
-    """`average_ranks` [k], 1 is best; `w`: Kendall's W, 0 (the tasks rank at random) to 1 (all alike), the effect size.
-
-    `chi2`: Friedman's statistic, corrected for ties; `f`: that of Iman and Davenport (1980), whose p is the one to
-    report.
-    """
+    """`average_ranks` [k], 1 is best; `w`: Kendall's W, 0 (the tasks rank at random) to 1 (all alike), the effect size;
+    `f`, `df1`, `df2`, `p_f`: the statistic of Iman and Davenport (1980)."""
 
     average_ranks: Floats
-    chi2: float
-    df: int
-    p_chi2: float
+    w: float
     f: float
     df1: int
     df2: int
     p_f: float
-    w: float
 
 
 def friedman(scores: Floats, decimals: int = 12) -> Friedman:
     """Test scores [n >= 2 tasks, k >= 3 designs], rounded to `decimals` before ranking.
 
-    W = chi2 / (n (k - 1)); F = (n - 1) W / (1 - W) with k - 1 and (k - 1)(n - 1) degrees of freedom. Where every score
-    of every task ties, chi2 is 0.
+    W = chi2 / (n (k - 1)), with Friedman's statistic corrected for ties; F = (n - 1) W / (1 - W). Where every score of
+    every task ties, both are 0.
     """
     ranks = task_ranks(scores, decimals)
     n, k = ranks.shape
     tied = bool((ranks == (k + 1) / 2).all())
-    chi2, p = (0.0, 1.0) if tied else map(float, stats.friedmanchisquare(*ranks.T))
-    w, df1, df2 = chi2 / (n * (k - 1)), k - 1, (k - 1) * (n - 1)
-    f = (n - 1) * w / (1 - w) if w < 1 - 1e-12 else np.inf
-    return Friedman(ranks.mean(axis=0), chi2, df1, p, f, df1, df2, float(stats.f.sf(f, df1, df2)), w)
+    w = 0.0 if tied else float(stats.friedmanchisquare(*ranks.T).statistic) / (n * (k - 1))
+    f, df1, df2 = (n - 1) * w / (1 - w) if w < 1 - 1e-12 else np.inf, k - 1, (k - 1) * (n - 1)
+    return Friedman(ranks.mean(axis=0), w, f, df1, df2, float(stats.f.sf(f, df1, df2)))
 
 
 def task_ranks(scores: Floats, decimals: int = 12) -> Floats:
@@ -57,13 +50,3 @@ def nemenyi_distance(k: int, n: int, alpha: float) -> float:
     """
     q = float(stats.studentized_range.ppf(1 - alpha, k, np.inf)) / np.sqrt(2)
     return float(q * np.sqrt(k * (k + 1) / (6 * n)))
-
-
-def nemenyi_p(differences: Floats, k: int, n: int) -> Floats:
-    """Return Nemenyi's p of differences of average ranks, corrected for all k (k - 1) / 2 pairs (Demsar 2006, 3.2.2):
-    P(range of k standard normals > sqrt(2) |difference| / standard error), from the studentized range."""
-    steps = np.rint(np.abs(differences) * 2 * n)  # average ranks are multiples of 1 / (2 n): each one once
-    values, which = np.unique(steps, return_inverse=True)
-    error = np.sqrt(k * (k + 1) / (6 * n))
-    p = stats.studentized_range.sf(np.sqrt(2) * values / (2 * n) / error, k, np.inf)
-    return np.asarray(np.clip(p, 0, 1)[which], dtype=np.float64)
