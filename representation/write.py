@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.drawings.drawing import figure_files, figure_words, write_figures
-from analysis.render import Section, html, markdown_section
+from analysis.render import Section, Table, markdown_section, texts
 from cli.errors import UserError
 from records.files import write_json, write_text
 
@@ -26,12 +26,18 @@ def write_section(section: Section, folder: Path, over: str) -> str:
         write_figures(figure_files(drawings), folder / "figures")
         kept = [other for other in _written(folder / SECTIONS) if other["name"] != section.name]
         own: dict[str, Any] = {"name": section.name, "title": section.title, "over": over, "notes": section.notes}
-        own["tables"] = [{"title": table.title, "html": html(table)} for table in section.tables]
+        own["tables"] = [_stored(table) for table in section.tables]
         own["figures"] = [figure_words(drawing) for drawing in drawings]
         write_json(folder / SECTIONS, {"version": 2, "sections": [*kept, own]})
     except OSError as error:
         raise UserError(f"Cannot write to {folder}: {error.strerror}. Name another with out=<folder>.") from error
     return text
+
+
+def _stored(table: Table) -> dict[str, Any]:
+    """Return a table as its texts, which the report escapes: a file could hold any HTML."""
+    about = {"name": table.name, "title": table.title, "caption": table.words, "left": table.left}
+    return about | {"footnotes": list(table.footnotes), **texts(table, again=True).to_dict("tight", index=False)}
 
 
 def _written(path: Path) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 
@@ -73,10 +74,13 @@ def representation_parts(settings: Settings) -> list[Part]:
     if settings.representation is None:
         return []
     with reading(settings.representation / SECTIONS, "Run python -m representation again."):
-        held = read_object(settings.representation / SECTIONS)["sections"]
-        return [
-            {key: section[key] for key in ("title", "over", "notes")}
-            | {"name": f"representation-{section['name']}", "figures": [dict(one) for one in section["figures"]]}
-            | {"tables": [(table["title"], Markup(table["html"])) for table in section["tables"]]}
-            for section in held
-        ]
+        return [_held(section) for section in read_object(settings.representation / SECTIONS)["sections"]]
+
+
+def _held(section: dict[str, Any]) -> Part:
+    tables = []
+    for of in section["tables"]:
+        frame = pd.DataFrame(of["data"], columns=of["columns"], dtype=str)
+        tables.append(Table(of["name"], of["title"], of["caption"], frame, left=of["left"], footnotes=of["footnotes"]))
+    part = _part(f"representation-{section['name']}", section["title"], tables, section["figures"], section["notes"])
+    return part | {"over": section["over"]}

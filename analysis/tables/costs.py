@@ -17,12 +17,12 @@ def section(material: Material) -> Section | None:
     """Return the table of costs, None where no manifest states one; result.json has the numbers in full."""
     if not any(cost is not None for design in material.designs.values() for cost in costs(design)):
         return None
-    shown = material.highest(max(1, material.settings.rows_shown))[0]
+    shown, rest = material.highest(max(1, material.settings.rows_shown))
     rows = [(*values, peak and peak / 2**20) for *values, peak in (costs(material.designs[label]) for label in shown)]
     table = pd.DataFrame(rows, columns=list(FORMATS), dtype=float)
     table.insert(0, "Design", list(map(material.design_text, shown)))
     caption = "Trainable parameters, and operations, speed and peak memory of training."
-    made = material.table("costs", "Costs", caption, table, formats=FORMATS)
+    made = material.table("costs", "Costs", caption, table, formats=FORMATS, rest=rest)
     return Section("costs", "Costs", [made])
 
 

@@ -42,7 +42,7 @@ def _of_runs(means: Floats, alpha: float) -> tuple[float, ...]:
 def section(material: Material) -> Section:
     """Return the table of means and means.csv."""
     table, unit, decimals = means_table(material), material.unit, material.settings.decimals
-    kept = material.highest(max(1, material.settings.rows_shown))[0]
+    kept, rest = material.highest(max(1, material.settings.rows_shown))
     shown = pd.DataFrame({"Design": [material.design_text(label) for label in kept]})
     emphasis: dict[tuple[int, str], str] = {}
     for kind, rows in table.groupby("type", sort=False):
@@ -57,7 +57,7 @@ def section(material: Material) -> Section:
     caption = (
         f"Mean score by task type{over}, number of tasks in brackets. Bold: best of its column; underlined: second."
     )
-    made = material.table("means", "Scores by task type", caption, shown, emphasis=emphasis)
+    made = material.table("means", "Scores by task type", caption, shown, emphasis=emphasis, rest=rest)
     notes = seed_notes(material.frame, list(material.designs))
     return Section("means", "Scores by task type", [made], frames={"means": table}, notes=notes, main=True)
 

@@ -18,7 +18,7 @@ from analysis.formats import level, p_text
 from analysis.render import Section, Table
 from analysis.statistics.correction import passes
 from analysis.statistics.seeds import FEWEST_SEEDS
-from analysis.tables.compared_pairs import NO, from_design, pairs_among
+from analysis.tables.compared_pairs import from_design, pairs_among
 from analysis.tables.marks import LEGEND, LOOKS, family_text, marked, marks_text, seeds_text
 from analysis.tables.material import Material
 
@@ -127,8 +127,8 @@ def forest(material: Material) -> Drawing:
     list_axes(axes, len(rows), 7, unit)
     axes.set_xlabel(label, loc="right")
     axes.set_yticks(range(len(rows)), labels)
-    used = [look for look in LOOKS if look == NO or (rows["significant"] == look).any()]
-    looks = {LEGEND[look]: {"markersize": 5, "linewidth": 1.3, **LOOKS[look]} for look in used}
+    used = rows["significant"].unique()
+    looks = {LEGEND[look]: {"markersize": 5, "linewidth": 1.3, **LOOKS[look]} for look in LOOKS if look in used}
     legend(figure, looks, loc="outside lower center", ncols=1)
     over = " and seeds" if rows["n_seeds"].max() >= FEWEST_SEEDS else ""
     caption = (

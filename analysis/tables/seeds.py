@@ -23,14 +23,15 @@ def section(material: Material) -> Section | None:
     table = table[(table["type"] == material.last) & (table["sd_runs"].notna())].set_index("design")
     if table.empty:
         return None
-    kept = [label for label in material.highest(max(1, material.settings.rows_shown))[0] if label in table.index]
+    highest, rest = material.highest(max(1, material.settings.rows_shown))
+    kept = [label for label in highest if label in table.index]
     rows, score = table.loc[kept], material.unit.score
     shown = pd.DataFrame({"Design": list(map(material.design_text, kept)), "Seeds": rows["n_seeds"].tolist()})
     names = {"sd_runs": "SD of run means", "lowest_run": "Lowest run", "highest_run": "Highest run"}
     shown = shown.assign(**{title: rows[name].to_numpy() for name, title in names.items()})
     caption = f"Standard deviation over seeds of the mean over {material.over}, and the means of the extreme runs."
     formats = dict.fromkeys(names.values(), score)
-    made = material.table("seeds", "Noise of seeds", caption, shown, formats=formats)
+    made = material.table("seeds", "Noise of seeds", caption, shown, formats=formats, rest=rest)
     return Section("seeds", "Noise of seeds", [made], notes=same_design(material))
 
 

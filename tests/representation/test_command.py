@@ -62,7 +62,7 @@ def test_files_of_an_answer_and_others_stay(tmp_path):
     write_section(toy("one"), tmp_path, "three encoders")
     held = json.loads((tmp_path / "sections.json").read_text())["sections"]
     assert [(a["name"], a["over"]) for a in held] == [("two", "two encoders"), ("one", "three encoders")]
-    assert "a|b</th>" in held[0]["tables"][0]["html"]
+    assert held[0]["tables"][0]["data"] == [["a|b", "1"]]
     assert (tmp_path / "one_values.csv").read_text() == "x\n0.1\n"
     assert {p.suffix for p in (tmp_path / "figures").iterdir()} == {".pdf", ".png"}
 
