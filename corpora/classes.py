@@ -35,12 +35,12 @@ class LabelledReader(RecordReader):
 
     required = ("text", "label")
 
-    def read(self, row: Mapping[str, Any], source: str, instruction: str | None) -> Labelled:
+    def read(self, row: Mapping[str, Any], source: str, instruction: str | None) -> list[Labelled]:
         """Return the labelled text of a record."""
         label, column = row[self.columns["label"]], self.columns["label"]
         if not isinstance(label, str | int) or not str(label).strip():
             raise BadRecordError(f"has {str(label)[:30]!r} as '{column}'. It must be a text or a whole number.")
-        return Labelled(self.text(row, "text"), str(label).strip(), source, instruction)
+        return [Labelled(self.text(row, "text"), str(label).strip(), source, instruction)]
 
 
 def file_classes(data: Config, cache_dir: str) -> list[Triple]:

@@ -26,28 +26,17 @@ def split_docstring(raw: str) -> tuple[str, str]:
     """Return (summary, rest) of a docstring as `ast.get_docstring` gives it, cleaned; ("", "") where none is left.
     The summary is the first paragraph that is not a signature, on one line. The rest keeps its line breaks."""
     text = RULE.sub("", _without_code(raw.expandtabs(4).replace("\r", "")))
-    text = FIELDS.sub("\n\n", _plain(text))
+    text = LITERAL.sub(r"\1", ROLE.sub(r"\1", text))
+    text = LINK.sub(lambda m: m.group(1) or "", text)
+    text = FIELDS.sub("\n\n", DIRECTIVE.sub(r"\1: ", TAG.sub("", text)))
     paragraphs = [p.strip("\n") for p in re.split(r"\n\s*\n", text) if LETTERS.search(p)]
     while paragraphs and SIGNATURE.match(paragraphs[0].strip()):
         paragraphs.pop(0)
     if not paragraphs:
         return "", ""
     summary = " ".join(paragraphs[0].split())
-    body = "\n".join(_flush(p) for p in paragraphs[1:])
-    return summary, body.strip()
-
-
-def _plain(text: str) -> str:
-    text = ROLE.sub(r"\1", text)
-    text = LITERAL.sub(r"\1", text)
-    text = LINK.sub(lambda m: m.group(1) or "", text)
-    text = TAG.sub("", text)
-    return DIRECTIVE.sub(r"\1: ", text)
-
-
-def _flush(paragraph: str) -> str:
-    lines = (SPACES.sub(" ", line).strip() for line in paragraph.splitlines())
-    return "\n".join(line for line in lines if line)
+    lines = (SPACES.sub(" ", line).strip() for p in paragraphs[1:] for line in p.splitlines())
+    return summary, "\n".join(line for line in lines if line)
 
 
 def _without_code(text: str) -> str:

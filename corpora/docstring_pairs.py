@@ -41,20 +41,16 @@ def training_side(data: Config, cache_dir: str) -> list[Docstring]:
     """Return the docstrings of `data.packages` that nearly copy neither one another nor any docstring held out.
     Held out are those of `data.held_out` and of `data.development`. Order: package, path, line.
     Raises `UserError` for a package on both sides."""
-    held_out = _held_out(data)
+    held_out = [*data["held_out"], *data["development"]]
     if both := sorted(set(data["packages"]) & set(held_out)):
         raise UserError(f"data.packages and data.held_out both name {', '.join(both)}. Leave each in one.")
     sides = data["packages"], held_out
     return _kept("training", data, cache_dir, lambda: _without_copies(*(read_docstrings(s, cache_dir) for s in sides)))
 
 
-def _held_out(data: Config) -> list[str]:
-    return [*data["held_out"], *data["development"]]
-
-
 def _kept(kind: str, data: Config, cache_dir: str, choose: Callable[[], list[Docstring]]) -> list[Docstring]:
     """What `choose` returns, kept by the versions and sources of all packages."""
-    sources = package_sources([*data["packages"], *_held_out(data)])
+    sources = package_sources([*data["packages"], *data["held_out"], *data["development"]])
     key = of_value([sources, data["packages"], CLEANING_VERSION, SELECTION_VERSION, TEXT_COPY, PAIR_COPY])[:12]
     path = Path(cache_dir, "docstrings", f"{kind}-{key}.jsonl")
     if not path.exists():

@@ -73,27 +73,23 @@ def read_lines(path: Path) -> Iterator[Any]:
         yield from map(json.loads, lines)
 
 
-def package_versions(packages: Sequence[str]) -> dict[str, str]:
-    """Map each package to the version of the distribution that installed it (for the manifest)."""
-    return {p: _version(p) for p in packages}
-
-
 def package_sources(packages: Sequence[str]) -> dict[str, str]:
     """Map each package to a digest of its version and of the names, sizes and times of its files, for keys of caches:
     an edit without a new version counts. It takes a quarter of a second for all packages of `data=docstrings`."""
-    return {p: of_value([_version(p), sorted(_files(_root(p)).items())]) for p in packages}
+    return {p: of_value([package_version(p), sorted(_files(_root(p)).items())]) for p in packages}
 
 
 def _cache_file(package: str, cache_dir: Path | str) -> Path:
     key = of_value([package_sources([package]), CLEANING_VERSION])[:12]
-    return Path(cache_dir) / "docstrings" / f"{package}-{_version(package)}-{key}.jsonl"
+    return Path(cache_dir) / "docstrings" / f"{package}-{package_version(package)}-{key}.jsonl"
 
 
 _distributions = cache(importlib.metadata.packages_distributions)
 
 
 @cache
-def _version(package: str) -> str:
+def package_version(package: str) -> str:
+    """Return the version of the distribution that installed a package."""
     return ".".join(map(str, sys.version_info[:3])) if package == STDLIB else _owner(package).version
 
 

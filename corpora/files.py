@@ -3,8 +3,10 @@
 import csv
 import gzip
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from glob import glob
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -22,7 +24,7 @@ def rows(path: Path) -> Rows:
     Raises `UserError` with file and line for an unknown extension and for what is not of its format."""
     reader = READERS.get(kind(path))
     if reader is None:
-        raise UserError(f"{path} is of no known kind. Give .jsonl or .csv (each also .gz) or .parquet.")
+        raise UserError(f"{path} is of no known kind. Give .jsonl, .csv or .tsv (each also .gz) or .parquet.")
     with reading(path, REMEDY):
         yield from reader(path)
 
@@ -57,14 +59,14 @@ def _jsonl(path: Path) -> Rows:
             yield number, row
 
 
-def _csv(path: Path) -> Rows:
+def _csv(path: Path, delimiter: str = ",") -> Rows:
     csv.field_size_limit(LONGEST_CELL)
     with text_of(path) as text:
-        table = csv.DictReader(text, strict=True)
+        table = csv.DictReader(text, strict=True, delimiter=delimiter)
         for row in table:
-            if None in row:
-                raise UserError(f"{path}, line {table.line_num} has more cells than the first line. Quote its commas.")
             place = f"{path}, line {table.line_num}"
+            if None in row:
+                raise UserError(f"{place} has more cells than the first line. Quote what holds a {delimiter!r}.")
             yield table.line_num, {column: _cell(value, place) for column, value in row.items()}
 
 
@@ -86,6 +88,7 @@ def _parquet(path: Path) -> Rows:
 
 
 READERS: dict[str, Callable[[Path], Rows]] = {".jsonl": _jsonl, ".csv": _csv, ".parquet": _parquet}
+READERS[".tsv"] = partial(_csv, delimiter="\t")
 
 
 def triples(data: dict[str, Any], cache_dir: str) -> list[Triple]:
@@ -101,15 +104,20 @@ def graded(data: dict[str, Any], cache_dir: str) -> list[Triple]:
 def records(data: dict[str, Any], reader: type[RecordReader]) -> Iterator[Any]:
     """Yield what `reader` makes of each record of all files of `data.path`; raises as `triples` does."""
     for path in data_files(data["path"]):
-        make, number = reader(data["columns"], stem(path)), 0
-        for number, row in rows(path):
-            try:
-                yield make(row)
-            except BadRecordError as error:
-                unit = "row" if kind(path) == ".parquet" else "line"
-                raise UserError(f"{path}, {unit} {number} {error}") from error
-        if not number:
+        place = f"{path}, {'row' if kind(path) == '.parquet' else 'line'}"
+        found = made(rows(path), reader(data["columns"], stem(path)), place)
+        if (first := next(found, None)) is None:
             raise UserError(f"{path} holds no record. Put one record per line, or take it off data.path.")
+        yield from chain([first], found)
+
+
+def made(rows: Iterable[tuple[int, Row]], make: RecordReader, place: str) -> Iterator[Any]:
+    """Yield what `make` makes of numbered records. Raises `UserError` with `place` and number for a bad one."""
+    for number, row in rows:
+        try:
+            yield from make(row)
+        except BadRecordError as error:
+            raise UserError(f"{place} {number} {error}") from error
 
 
 def data_files(path: str | list[str] | None) -> list[Path]:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from cli.errors import UserError, reading
-from corpora.triples import BadRecordError, Triple, TripleMaker
+from cli.errors import reading
+from corpora.files import made
+from corpora.triples import Triple, TripleMaker
 
 REACH_SECONDS = 5.0
 REMEDY = "Check data.path (a folder), or data.dataset and data.revision, and data.split."
@@ -18,14 +19,8 @@ def triples(data: dict[str, Any], cache_dir: str) -> list[Triple]:
     Raises `UserError` where the hub cannot be reached and nothing is cached, for an unknown data set, split or
     revision, and with the row for a record that cannot be used."""
     split, make = load_split(data), TripleMaker(data["columns"], data["name"])
-    examples: list[Triple] = []
-    try:
-        make.check_keys(split.column_names)
-        for row in rows_of(split, [c for c in split.column_names if c in make.columns.values()]):
-            examples.append(make(row))
-    except BadRecordError as error:
-        raise UserError(f"{data['path'] or data['dataset']}, row {len(examples) + 1} {error}") from error
-    return examples
+    numbered = enumerate(rows_of(split, split.column_names), 1)
+    return list(made(numbered, make, f"{data['path'] or data['dataset']}, row"))
 
 
 def rows_of(split: Any, names: list[str]) -> Iterator[dict[str, Any]]:

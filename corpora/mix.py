@@ -29,16 +29,11 @@ def sources(data: Config) -> dict[str, Config]:
     return {name: source for name, source in sorted(data["sources"].items()) if source}
 
 
-def origin(example: Triple) -> str:
-    """Return the source of the mix that an example is of."""
-    return example.source.partition("/")[0]
-
-
 def by_source(examples: Iterable[Triple]) -> dict[str, list[int]]:
     """Return source of the mix -> the numbers of its examples."""
     numbers: dict[str, list[int]] = defaultdict(list)
     for number, example in enumerate(examples):
-        numbers[origin(example)].append(number)
+        numbers[example.origin].append(number)
     return dict(numbers)
 
 

@@ -1,14 +1,37 @@
-"""Near-copies: texts that share most of their word 5-grams, found by comparing the smallest shingle hashes."""
+"""Words of texts, in scripts with and without spaces; near-copies: texts that share most of their word 5-grams."""
 
+import re
 import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import islice
 
-from corpora.words import words_of
-
+UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")  # a letter of a script without spaces is a word
+ASCII_WORD = re.compile(r"[a-z0-9]+")  # the same words, of ASCII text
+MARKS = rf"[^\w\s{UNSPACED}]*"
+SPACED = re.compile(rf"{MARKS}[{UNSPACED}]{MARKS}|[^\s{UNSPACED}]+")  # with the punctuation around it
 SHINGLE = 5  # words
 SKETCH = 8  # smallest hashes by which candidates meet
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words by which texts are compared: in lower case, without punctuation and underscores."""
+    lower = text.lower()
+    return (ASCII_WORD if lower.isascii() else WORD).findall(lower)
+
+
+def word_count(text: str) -> int:
+    """Return the number of words between spaces; a letter of a script without spaces is one."""
+    return len(SPACED.findall(text))
+
+
+def first_words(text: str, count: int | None = None) -> str:
+    """Return the first `count` of the words that `word_count` counts (None: all), with one space for any number."""
+    line = " ".join(text.split())
+    ends = [0, *(word.end() for word in islice(SPACED.finditer(line), count))]
+    return line[: ends[-1]]
 
 
 def shingles(text: str) -> frozenset[int]:
@@ -35,13 +58,6 @@ class NearCopies:
         self._sets: list[frozenset[int]] = []
         self._buckets: dict[int, list[int]] = defaultdict(list)
 
-    def add(self, text: str) -> bool:
-        """Add `text`; return False, and leave it out, where it nearly copies a text that is in."""
-        if text in self:
-            return False
-        self.keep(text)
-        return True
-
     def keep(self, text: str) -> None:
         """Add `text` whatever is in: what copies it need not copy the text that it copies."""
         grams, sketch = _sketched(text)
@@ -60,5 +76,9 @@ class NearCopies:
 
 def distinct(texts: Sequence[str], threshold: float = 0.5) -> list[int]:
     """Return the indices of `texts` that copy no earlier one, nearly or exactly."""
-    index = NearCopies(threshold)
-    return [i for i, text in enumerate(texts) if index.add(text)]
+    index, kept = NearCopies(threshold), []
+    for i, text in enumerate(texts):
+        if text not in index:
+            index.keep(text)
+            kept.append(i)
+    return kept

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from cli.errors import reading
+from corpora.near_copies import words_of
 from corpora.triples import Triple
-from corpora.words import words_of
 from records.files import replacing
 from records.lineage import data_parts
 
@@ -35,7 +35,7 @@ def keep_texts(data: Mapping[str, Any], cache_dir: str | Path, examples: Sequenc
     """Write the digests of the texts of each part of a run's data, as a manifest describes them, below `cache_dir`."""
     for source, sha256 in data_parts(data).items():
         file = place(sha256, cache_dir)
-        triples = [t for t in examples if not source or t.source.partition("/")[0] == source]
+        triples = [t for t in examples if not source or t.origin == source]
         if not file.exists():
             write_texts(file, (text for t in triples for text in (t.query, t.positive, *t.negatives)))
 

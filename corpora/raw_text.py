@@ -1,6 +1,5 @@
 """Raw text for `objective=mntp` and `objective=simcse`: each text is its own positive."""
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -42,11 +41,6 @@ def _read(data: Config, cache_dir: str) -> list[Triple]:
             "more. Name other texts, or lower data.shortest."
         )
     return [Triple(text, text, (), source) for text, source in texts.items()]
-
-
-def of_percent(text: str, percent: int) -> bool:
-    """Tell whether a text is of those that are held out: `percent` of all, by the text's own sha256."""
-    return int(hashlib.sha256(text.encode()).hexdigest(), 16) % 100 < percent
 
 
 def file_texts(data: Config) -> Iterator[tuple[str, str]]:

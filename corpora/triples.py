@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
@@ -35,6 +36,11 @@ class Triple:
     scores: tuple[float, ...] = ()
     labels: tuple[tuple[str, ...], ...] = ()
     grade: float | None = None
+
+    @property
+    def origin(self) -> str:
+        """The source of a mix that the example is of."""
+        return self.source.partition("/")[0]
 
     @property
     def kind(self) -> str:
@@ -95,22 +101,31 @@ def _kept(read: Callable, data: str, cache_dir: str) -> tuple[Triple, ...]:
 MISSPELT = 0.9  # similarity from which an unknown key is taken for a misspelt one, not for a column of its own
 
 
+OTHER_NAMES = {  # of sentence-transformers, FlagEmbedding and Tevatron; read where a record lacks our name
+    "query": ("anchor",),
+    "positive": ("pos", "positives", "positive_passages"),
+    "negative": ("neg", "negatives", "hard_negative", "hard_negatives", "negative_passages"),
+}
+NUMBERED = re.compile(r"negative_\d+")
+
+
 class BadRecordError(ValueError):
     """A fault of a record, and its remedy; the caller knows file and line."""
 
 
 class RecordReader(ABC):
     """Reads the records of one file. required: columns that each must have; columns: our names to the file's
-    ({"query": "question", ...}); source: of records without one."""
+    ({"query": "question", ...}); source: of records without one; reads: columns that are read of the last record."""
 
     required: ClassVar[tuple[str, ...]]
 
     def __init__(self, columns: Mapping[str, str], source: str) -> None:
-        self.columns, self.source = columns, source
+        self.named, self.columns, self.source = columns, dict(columns), source
+        self.reads: list[str] = []
         self._checked: KeysView[str] = {}.keys()
 
-    def __call__(self, row: Mapping[str, Any]) -> Any:
-        """Return what the record holds. Raises `BadRecordError`."""
+    def __call__(self, row: Mapping[str, Any]) -> Iterable[Any]:
+        """Return what the record holds: an example, or one for each of its positives. Raises `BadRecordError`."""
         if row.keys() != self._checked:
             self.check_keys(row)
             self._checked = row.keys()
@@ -118,17 +133,23 @@ class RecordReader(ABC):
         return self.read(row, source, _optional(row, self.columns["instruction"]))
 
     @abstractmethod
-    def read(self, row: Mapping[str, Any], source: str, instruction: str | None) -> Any:
+    def read(self, row: Mapping[str, Any], source: str, instruction: str | None) -> Iterable[Any]:
         """Return what a record of the right keys holds. Raises `BadRecordError`."""
 
     def check_keys(self, keys: Iterable[str]) -> None:
         """Refuse records that lack a required column, or have one that is a misspelt optional one."""
-        given, names = list(keys), set(self.columns.values())
+        given = list(keys)
+        for ours, name in self.named.items():
+            others = OTHER_NAMES.get(ours, ()) if name == ours else ()
+            self.columns[ours] = next((n for n in (name, *others) if n in given), name)
+        names = set(self.columns.values())
+        numbered = [key for key in given if NUMBERED.fullmatch(key)] if self.named.get("negative") == "negative" else []
+        self.reads = [key for key in given if key in names or key in numbered]
         for ours in self.required:
             if self.columns[ours] not in given:
-                raise BadRecordError(_missing(ours, self.columns[ours], [k for k in given if k not in names]))
+                raise BadRecordError(_missing(ours, self.columns[ours], [k for k in given if k not in self.reads]))
         absent = names - {*given, self.columns.get("scores")}  # who trains on scores asks for them
-        for key in (key for key in given if key not in names):
+        for key in (key for key in given if key not in self.reads):
             if near := get_close_matches(key, absent, n=1, cutoff=MISSPELT):
                 raise BadRecordError(f"has a key '{key}', which is not read. Rename it to '{near[0]}'.")
 
@@ -138,22 +159,20 @@ class RecordReader(ABC):
 
 
 class TripleMaker(RecordReader):
-    """Makes triples; of the optional columns (negative, source, instruction, scores) a record may have none."""
+    """Makes triples, one for each positive; a record may lack the columns negative, source, instruction and scores."""
 
     required = ("query", "positive")
 
-    def read(self, row: Mapping[str, Any], source: str, instruction: str | None) -> Triple:
-        """Return the triple of a record."""
-        negatives = self._negatives(row)
+    def read(self, row: Mapping[str, Any], source: str, instruction: str | None) -> list[Triple]:
+        """Return the triples of a record."""
+        columns = dict.fromkeys([self.columns["negative"], *filter(NUMBERED.fullmatch, self.reads)])
+        negatives = tuple(text for key in columns for text in _texts(row.get(key), key))
         scores = _scores(row.get(self.columns["scores"]), self.columns["scores"], len(negatives))
-        return Triple(self.text(row, "query"), self.text(row, "positive"), negatives, source, instruction, scores)
-
-    def _negatives(self, row: Mapping[str, Any]) -> tuple[str, ...]:
-        column = self.columns["negative"]
-        value = row.get(column)
-        if isinstance(value, list):
-            return tuple(_text(v, f"{column}[{i}]") for i, v in enumerate(value))
-        return () if value is None else (_text(value, column, "a text or a list of texts"),)
+        query, column = self.text(row, "query"), self.columns["positive"]
+        positives = _texts(row[column] or "", column)
+        if not positives or (scores and len(positives) > 1):
+            raise BadRecordError(f"has {len(positives)} texts as '{column}'. Give one, or without scores some.")
+        return [Triple(query, positive, negatives, source, instruction, scores) for positive in positives]
 
 
 class GradedReader(RecordReader):
@@ -161,14 +180,14 @@ class GradedReader(RecordReader):
 
     required = ("first", "second", "score")
 
-    def read(self, row: Mapping[str, Any], source: str, instruction: str | None) -> Triple:
+    def read(self, row: Mapping[str, Any], source: str, instruction: str | None) -> list[Triple]:
         """Return the pair of a record."""
         value, grade = row[self.columns["score"]], nan
         with suppress(TypeError, ValueError):
             grade = nan if isinstance(value, bool) else float(value)
         if not isfinite(grade):
             raise BadRecordError(f"has {str(value)[:30]!r} as '{self.columns['score']}'. It must be a finite number.")
-        return Triple(self.text(row, "first"), self.text(row, "second"), (), source, instruction, grade=grade)
+        return [Triple(self.text(row, "first"), self.text(row, "second"), (), source, instruction, grade=grade)]
 
 
 def _text(value: Any, column: str, wanted: str = "a text") -> str:
@@ -177,6 +196,15 @@ def _text(value: Any, column: str, wanted: str = "a text") -> str:
     if not value.strip():
         raise BadRecordError(f"has no text as '{column}'. Remove the record, or give it a text.")
     return value
+
+
+def _texts(value: Any, column: str) -> tuple[str, ...]:
+    """The texts of a cell: one or a list; a passage {title, text} is one, as Tevatron joins them."""
+    if isinstance(value, list):
+        return tuple(text for i, part in enumerate(value) for text in _texts(part, f"{column}[{i}]"))
+    if isinstance(value, dict) and "text" in value:
+        value = f"{value.get('title') or ''} {value['text']}".strip()
+    return () if value is None else (_text(value, column, "a text or a list of texts"),)
 
 
 def _optional(row: Mapping[str, Any], column: str) -> str | None:

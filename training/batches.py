@@ -13,7 +13,7 @@ from pytorch_lightning.utilities import rank_zero_only
 from torch import Tensor
 
 from cli.errors import UserError
-from corpora.mix import by_source, origin, shares, sources
+from corpora.mix import by_source, shares, sources
 from corpora.triples import Triple
 from encoders.templates import Template
 from records.fingerprint import stream_seed
@@ -179,13 +179,13 @@ def apart(kept: list[Triple], held_out: Sequence[Triple], mix: bool) -> list[Tri
     """
     queries, texts = {t.query for t in held_out}, {text for t in held_out for text in (t.query, t.positive)}
     by_word: dict[str, list[tuple[str, str]]] = defaultdict(list)  # one word of a text -> that text and its source
-    for text, source in {(text, origin(t)) for t in held_out if mix for text in (t.query, t.positive)}:
+    for text, source in {(text, t.origin) for t in held_out if mix for text in (t.query, t.positive)}:
         if len(words := text.split()) >= LONG:
             by_word[max(words[1:-1], key=len)].append((text, source))
 
     def holds(t: Triple) -> bool:
         sides = [(side, word) for side in (t.query, t.positive) for word in by_word.keys() & side.split()]
-        return any(text in side and source != origin(t) for side, word in sides for text, source in by_word[word])
+        return any(text in side and source != t.origin for side, word in sides for text, source in by_word[word])
 
     left: list[int] = []
     for name, numbers in (by_source(kept) if mix else {"": range(len(kept))}).items():
@@ -197,3 +197,8 @@ def apart(kept: list[Triple], held_out: Sequence[Triple], mix: bool) -> list[Tri
             raise UserError(f"All examples of {of} share their query with a held-out one. Lower validation=.")
         left += own
     return [kept[i] for i in sorted(left)]
+
+
+def of_percent(text: str, percent: int) -> bool:
+    """Tell whether a text is of those that are held out: `percent` of all, by the text's own sha256."""
+    return int(hashlib.sha256(text.encode()).hexdigest(), 16) % 100 < percent

@@ -16,8 +16,9 @@ from cli.limits import (
     check_limits,
     real,
 )
+from corpora.files import data_files, rows
 from corpora.mix import check_mix
-from corpora.triples import Triple, fingerprint
+from corpora.triples import Triple, TripleMaker, fingerprint
 from encoders.adapter import is_mixture, mixing_of
 from encoders.attention.pattern import pattern_of
 from encoders.attention.switch import refuse_unpadded
@@ -160,9 +161,31 @@ def check_frozen(config: Config) -> None:
         raise UserError(f"backbone.frozen=true: {fault}. Leave one of them out.")
 
 
-def check_instructed(config: Config, triples: Sequence[Triple]) -> None:
-    """Refuse pooler.query=instruction where no query has words around its text. Raises `UserError`."""
-    instruction, template = config["data"].get("instruction"), template_of(config)
+def unread_columns(data: Config) -> list[str]:
+    """Return the columns of the files of `data=jsonl`, or of such sources of a mix, that are not read."""
+    if "sources" in data:
+        return [column for source in data["sources"].values() if source for column in unread_columns(source)]
+    unread: dict[str, None] = {}
+    for path in data_files(data["path"]) if data["reader"] == "corpora.files.triples" else ():
+        make = TripleMaker(data["columns"], "")
+        for _, row in rows(path):
+            make.check_keys(row)
+            unread |= dict.fromkeys(key for key in row if key not in make.reads)
+    return list(unread)
+
+
+def check_examples(config: Config, triples: Sequence[Triple]) -> None:
+    """Refuse hard negatives of data without any, and pooler.query=instruction where no query has words around its text.
+
+    Raises `UserError`.
+    """
+    negatives, data = config["objective"].get("hard_negatives"), config["data"]
+    if negatives and not any(t.negatives for t in triples):
+        unread = ", ".join(unread_columns(data))
+        fault = f"objective.hard_negatives={negatives}, and no record of data={data['name']} has a negative"
+        mend = f"of columns not read ({unread}) name theirs: data.columns.negative=<column>" if unread else "mine them"
+        raise UserError(f"{fault}. Give objective.hard_negatives=0, or {mend}.")
+    instruction, template = data.get("instruction"), template_of(config)
     bare = (template.form(query_side(triple, instruction, template)) == TEXT_FIELD for triple in triples)
     if config["pooler"].get("query") == "instruction" and all(bare):
         raise UserError(

@@ -21,7 +21,7 @@ from records.fingerprint import of_file
 from records.manifest import code, environment, peak_memory_bytes, stream_seeds
 from records.run_folder import START, RunFolder
 from training.batches import order_of
-from training.checks import check_instructed, check_sizes, continued, refuse_changed
+from training.checks import check_examples, check_sizes, continued, refuse_changed
 from training.cost import check, parameters, training_flops
 from training.loop import LAST, fit
 from training.module import StepModule
@@ -81,7 +81,7 @@ def build(config: Config, folder: Path) -> tuple[StepModule, list[Triple], SetUp
     kind = objective_class(config["objective"]["name"])
     assert issubclass(kind, Objective)
     examples = kind.read(config["data"], config["cache_dir"])
-    check_instructed(config, examples)
+    check_examples(config, examples)
     kept, held_out = kind.split(examples, config)
     setup = set_up(config, str(folder))
     encoder = setup.encoder

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
-from corpora.docstrings import package_sources, package_versions, read_docstrings
-from corpora.words import first_words, word_count
+from corpora.docstrings import package_sources, package_version, read_docstrings
+from corpora.near_copies import first_words, word_count
 from evaluation.tasks.docs_documents import Document, Sizes, select
 from evaluation.tasks.task_data import TaskData
 from records.files import write_text
@@ -45,13 +45,13 @@ def docs_tasks(packages: Sequence[str], sizes: Sizes, cache_dir: Path | str = "c
     Raises `UserError` for a package not installed.
     """
     tasks = []
-    for package, version in package_versions(packages).items():
+    for package in packages:
 
-        def build(package: str = package, version: str = version) -> list[TaskData]:
+        def build(package: str = package) -> list[TaskData]:
             documents = select(read_docstrings([package], cache_dir), sizes)
-            return package_tasks(package, f"docstrings of {package} {version}", documents, sizes)
+            return package_tasks(package, f"docstrings of {package} {package_version(package)}", documents, sizes)
 
-        tasks += cached([package, version, package_sources([package]), asdict(sizes)], cache_dir, build)
+        tasks += cached([package, package_sources([package]), asdict(sizes)], cache_dir, build)
     return tasks
 
 

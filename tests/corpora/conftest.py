@@ -8,7 +8,7 @@ from corpora import docstrings
 def forget_packages() -> None:
     """Drop what the reader remembers of the environment."""
     docstrings._distributions.cache_clear()
-    docstrings._version.cache_clear()
+    docstrings.package_version.cache_clear()
     docstrings._owner.cache_clear()
 
 

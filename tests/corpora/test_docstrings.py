@@ -7,7 +7,7 @@ import pytest
 
 from cli.errors import UserError
 from corpora.docstring_pairs import docstring_triples, docstrings, training_pairs, training_side, usable
-from corpora.docstrings import package_versions, read_docstrings
+from corpora.docstrings import package_version, read_docstrings
 
 SOURCE = '''"""What the module is for."""
 raise RuntimeError("a reader that imports would stop here")
@@ -62,7 +62,7 @@ def test_a_new_version_or_an_edit_is_read_anew_and_the_same_from_the_cache(
     )
     (site / "booksh-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: booksh\nVersion: 1.1\n")
     install_package("other", {"__init__.py": ""})
-    assert package_versions(["booksh"]) == {"booksh": "1.1"}
+    assert package_version("booksh") == "1.1"
     assert [d.summary for d in read(["booksh"], tmp_path)] == ["New words of many books."]
 
 

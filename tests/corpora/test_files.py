@@ -12,6 +12,7 @@ from cli.compose import composed, plain
 from cli.errors import UserError
 from corpora.files import data_files
 from corpora.triples import Triple, read_triples
+from training.checks import check_examples
 
 ROWS = [
     {"query": "what is a sum", "positive": "all, added", "negative": 'a "product"', "source": "maths"},
@@ -40,7 +41,7 @@ def write_jsonl(path, rows=ROWS):
 def write_csv(path):
     file = io.StringIO(newline="")
     columns = ["query", "positive", "negative", "source", "instruction", "scores"]
-    table = csv.DictWriter(file, columns, extrasaction="ignore")
+    table = csv.DictWriter(file, columns, extrasaction="ignore", delimiter="\t" if ".tsv" in path.name else ",")
     table.writeheader()
     for row in ROWS:
         negative = row.get("negative")
@@ -65,6 +66,8 @@ def write_parquet(path):
         ("pairs.jsonl.gz", write_jsonl),
         ("pairs.csv", write_csv),
         ("pairs.csv.gz", write_csv),
+        ("pairs.tsv", write_csv),
+        ("pairs.tsv.gz", write_csv),
         ("pairs.parquet", write_parquet),
     ],
 )
@@ -78,6 +81,48 @@ def test_columns_of_other_names(tmp_path):
     columns = {"query": "question", "positive": "answer", "negative": "wrong"}
     columns |= {"source": "s", "instruction": "i", "scores": "t"}
     assert read(tmp_path / "pairs.jsonl", columns=columns) == [Triple("q", "p", ("n",), "pairs")]
+
+
+OF_TOOLS = [
+    {"anchor": "q", "positive": "p", "negative_1": "n", "negative_2": "m"},  # sentence-transformers
+    {"query": "q", "pos": ["p"], "neg": ["n", "m"]},  # FlagEmbedding
+    {"query": "q", "positive_passages": [{"text": "p"}], "negative_passages": [{"title": "n", "text": ""}, "m"]},
+    {"query": "q", "positives": "p", "hard_negatives": ["n", "m"]},
+]
+
+
+@pytest.mark.parametrize("row", OF_TOOLS)
+def test_columns_as_other_tools_name_them(tmp_path, row):
+    path = tmp_path / "pairs.jsonl"
+    write_jsonl(path, [row])
+    assert read(path) == [Triple("q", "p", ("n", "m"), "pairs")]
+    ours = {"query": "q", "positive": "p", "negative": "of ours"}
+    write_jsonl(path, [{**row, **ours}, row])
+    assert read(path)[0].negatives[0] == "of ours", "our own names first"
+    write_jsonl(path, [row])
+    named = plain(composed("train", ["data=jsonl", "data.columns.negative=wrong"]))["data"]["columns"]
+    assert read(path, columns=named)[0].negatives == (), "a name that is given is that alone"
+
+
+def test_a_record_of_several_positives_is_an_example_for_each(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    passages = [{"title": "The", "text": "one"}, {"docid": "7", "title": None, "text": "other"}]
+    write_jsonl(path, [{"query": "q", "positive_passages": passages, "negative": "n"}])
+    assert read(path) == [Triple("q", positive, ("n",), "pairs") for positive in ("The one", "other")]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
+def test_hard_negatives_of_data_without_any_are_refused_with_the_columns_that_are_not_read(tmp_path, name):
+    rows = [{"query": "q", "positive": "p"}, {"query": "q", "positive": "p", "wrong": "n"}]
+    text = "query,positive,wrong\nq,p,n\n" if name == "a.csv" else "\n".join(map(json.dumps, rows))
+    (tmp_path / name).write_text(text)
+    words = ["data=jsonl", f"data.path='{tmp_path / name}'", "objective.hard_negatives=1"]
+    config = plain(composed("train", words))
+    examples = read_triples(config["data"], "")
+    with pytest.raises(UserError, match=r"no record of data=jsonl has a negative. .*not read \(wrong\) name theirs"):
+        check_examples(config, examples)
+    check_examples({**config, "objective": {"hard_negatives": 0}}, examples)
+    check_examples(config, [*examples, Triple("q", "p", ("n",))])
 
 
 def test_several_files_and_globs_in_the_order_given(tmp_path):
@@ -103,7 +148,11 @@ FAULTS = [
     ("a.csv", "what,then\nq,p\n", "a.csv, line 2 has no 'query'; it has 'what', 'then'"),
     ("a.csv", "query,positive\nq,p\nq,p,n\n", "a.csv, line 3 has more cells than the first line"),
     ("a.csv", "query,positive,negative\nq,p,\"['a', 'b']\"\n", "line 2 has a list that is not JSON"),
-    ("a.txt", "q p", "a.txt is of no known kind. Give .jsonl or .csv"),
+    ("a.jsonl", '{"query": "q", "pos": []}', "line 1 has no text as 'pos'. Remove the record"),
+    ("a.jsonl", '{"query": "q", "pos": ["p", ""]}', r"line 1 has no text as 'pos\[1\]'"),
+    ("a.jsonl", '{"query": "q", "pos": ["p", "r"], "scores": [1]}', "line 1 has 2 texts as 'pos'. Give one, or"),
+    ("a.tsv", "query\tpositive\nq\tp\tr\n", "a.tsv, line 2 has more cells than the first line"),
+    ("a.txt", "q p", "a.txt is of no known kind. Give .jsonl, .csv or .tsv"),
 ]
 
 

@@ -10,12 +10,13 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from cli.errors import UserError
-from corpora.raw_text import of_percent, read_texts
+from corpora.raw_text import read_texts
 from corpora.triples import Triple
 from records.lineage import ADAPTER
 from records.manifest import HELD_OUT
 from records.run_folder import RunFolder
 from tests.training.raw_stages import WORDS, quick_stage
+from training.batches import of_percent
 from training.objectives.next_token import NextToken
 from training.run import train_run
 from training.set_up import set_up

@@ -18,10 +18,10 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel, PreT
 from cli.errors import UserError
 from cli.limits import Limit, real
 from corpora.docstring_pairs import training_side
-from corpora.raw_text import of_percent
 from encoders.encoder import experts_of
 from encoders.precision import be_deterministic, best_device
 from records.files import replacing, write_json
+from training.batches import of_percent
 from training.large_batch import refuse_step
 from training.loop import LINES
 from training.objectives.objective import Config, Pretraining

@@ -64,7 +64,7 @@ class Mixed(Objective):
         """Return the parts of a batch, and the rows of its distinct texts."""
         of_source: dict[str, list[Triple]] = defaultdict(list)
         for t in (self.examples[i] for i in numbers):
-            of_source[t.source.partition("/")[0] if self.is_mix else ""].append(t)
+            of_source[t.origin if self.is_mix else ""].append(t)
         places: dict[tuple[str, str], int] = {}
         template, parts = self.work.tokenizer.template, []
         for triples in of_source.values():

@@ -17,12 +17,13 @@ from torch import Tensor
 
 from cli.errors import UserError
 from cli.limits import Limit
-from corpora.raw_text import of_percent, read_texts
+from corpora.raw_text import read_texts
 from corpora.triples import Triple
 from encoders.tokens import TextTokenizer, Tokens
 from poolers.shared.base import BOS, EOS, TEXT
 from records.files import write_text
 from records.manifest import HELD_OUT
+from training.batches import of_percent
 from training.objectives.masking import TOKENIZED, Masked, MaskedLoss, lm_head, refuse_untrained
 from training.objectives.objective import Config, Objective, Scores
 from training.set_up import SetUp

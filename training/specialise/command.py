@@ -19,9 +19,8 @@ from cli.limits import (
     check_limits,
     real,
 )
-from corpora.near_copies import NearCopies
+from corpora.near_copies import NearCopies, first_words, word_count
 from corpora.triples import Triple, described, read_triples
-from corpora.words import first_words, word_count
 from encoders.limits import ENCODER, ENCODER_WORDS
 from records.fingerprint import stream_seed
 from records.manifest import code, read_manifest

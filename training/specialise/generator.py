@@ -9,8 +9,8 @@ import torch
 from transformers import GenerationConfig
 
 from cli.errors import UserError, nearest
+from corpora.near_copies import first_words
 from corpora.triples import Triple
-from corpora.words import first_words
 from encoders.backbone import load_tokenizer
 from encoders.identity import base_fingerprints
 from encoders.precision import best_device, resolve_precision
@@ -30,10 +30,10 @@ def seed_examples(triples: list[Triple], cfg: Config) -> list[Triple]:
     data, count, source = cfg["data"], cfg["seeds"], cfg["source"]
     kept = split(triples, data)[0] if len(triples) > count else triples
     if source is not None:
-        names = {name for t in kept for name in (t.source, t.source.partition("/")[0])}
+        names = {name for t in kept for name in (t.source, t.origin)}
         if source not in names:
             raise UserError(f"There is no source '{source}' in data={data['name']}. {nearest(source, names)}")
-        kept = [t for t in kept if source in (t.source, t.source.partition("/")[0])]
+        kept = [t for t in kept if source in (t.source, t.origin)]
     if any(t.kind == "graded" for t in kept):
         raise UserError(
             f"data={data['name']} holds graded pairs, of which some are no pairs at all. Give pairs or classes."
