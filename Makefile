@@ -30,23 +30,23 @@ PLACES = $(foreach seed,$(NUMBERS),$(foreach cell,$(STUDY),"$$RUNS/embedded/$(ce
     "$$RUNS/embedded/scores/results/embedded__$(cell)*/seed$(seed)@*"))
 export RUNS # a path with spaces stays whole: recipes quote the shell's "$$RUNS"
 
-.PHONY: study llm2vec designs report smollm2 test unit floors lint
+.PHONY: study report audit llm2vec designs smollm2 test unit floors lint
 
-study: $(VENV)/.installed ## five published designs and both means on the embedded default: train, score, compare; one run a core
+study: $(VENV)/.installed ## five published designs and both means on the bundled base: train, score, compare, seed by seed; one run a core
 	@$(RUN) study.py "designs=$(call list,$(STUDY))" "seeds=$(call list,$(NUMBERS))" jobs=$(JOBS) runs_dir="$$RUNS"
-	$(MAKE) --no-print-directory report
+	@$(MAKE) --no-print-directory audit
 
-report: ## tables, figures and audit of the study's runs with the seeds asked for (SEEDS=3: 0, 1 and 2)
-	$(RUN) -m analysis scores="$$RUNS/embedded/scores" $(OWN) out="$$RUNS/embedded/tables/all_pairs" report=true > /dev/null & pairs=$$!; \
-	    $(RUN) -m analysis scores="$$RUNS/embedded/scores" $(OWN) out="$$RUNS/embedded/tables" against=eos-causal report=true; \
-	    against=$$?; wait $$pairs && exit $$against # both at once, a core each
+report: ## tables and figures of the study's runs with the seeds asked for (SEEDS=3: 0, 1 and 2), and the audit
+	$(RUN) -m analysis scores="$$RUNS/embedded/scores" $(OWN) out="$$RUNS/embedded/tables" against=eos-causal report=true
+	@$(MAKE) --no-print-directory audit
+
+audit: ## which keys differ between the study's runs, beside pooler and attention
 	@$(RUN) -m analysis.control $(PLACES) > "$$RUNS/embedded/tables/control.md"
 	@echo
-	@echo "Read: the study's designs with $(if $(word 2,$(NUMBERS)),seeds,seed) $(NUMBERS)."
-	@echo "Open $$RUNS/embedded/tables/report.html (each design against Model 1: tables, figures, audit),"
+	@echo "Open $$RUNS/embedded/tables/report.html (each design against Model 1: tables and figures),"
 	@echo "     $$RUNS/embedded/tables/table.md (its tables; table.tex for the paper),"
 	@echo "     $$RUNS/embedded/tables/control.md (the audit: what differs beside pooler and attention),"
-	@echo "     $$RUNS/embedded/tables/all_pairs/report.html (all pairs), and manifest.json in any run folder of $$RUNS/embedded/."
+	@echo "     and manifest.json in any run folder of $$RUNS/embedded/."
 
 # Stages come before what stands on them; a finished run is never trained again, so the order alone is the dependency.
 TRAIN = $(RUN) train.py -m seed=$(subst $() ,$(comma),$(strip $(NUMBERS))) runs_dir="$$RUNS" trainer.progress=lines

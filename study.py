@@ -9,7 +9,8 @@ def main() -> None:
     """Compose the commands of a study, refuse what is misspelt, and run them side by side."""
     from cli.compose import composed, help_screen, plain
     from evaluation.command import check_words
-    from studies.jobs import run, split_words, study_jobs
+    from studies.jobs import split_words, study_jobs
+    from studies.workers import run_jobs
 
     if {"-h", "--help"} & set(sys.argv[1:]):
         print(help_screen("study"))
@@ -17,7 +18,7 @@ def main() -> None:
     words = split_words(sys.argv[1:])
     config = plain(composed("study", words.study))
     check_words(words.evaluate)  # before hours of training, not after them
-    run(study_jobs(config, words), config["jobs"])
+    run_jobs(study_jobs(config, words), config["jobs"])
 
 
 if __name__ == "__main__":

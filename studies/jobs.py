@@ -1,6 +1,5 @@
 """The commands of a study: train each design with each seed, then score the runs and what they started from."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -11,10 +10,9 @@ from cli.compose import composed, options, own_keys, plain, quoted, readable
 from cli.errors import UserError, nearest
 from cli.limits import Limit, check_limits
 from records.run_folder import run_folder
-from studies.workers import Job, cores, run_jobs
+from studies.workers import Job
 
 Config = dict[str, Any]
-OF_BOTH = ("cache_dir",)
 OF_A_JOB = {  # groups and keys that a study sets job by job -> what is given in their place
     **dict.fromkeys(("seed", "axes"), "Give seeds=[...]."),
     **dict.fromkeys(("pooler", "attn", "design"), "Give designs=[...]."),
@@ -25,7 +23,7 @@ OF_A_JOB = {  # groups and keys that a study sets job by job -> what is given in
 
 @dataclass(frozen=True)
 class Words:
-    """A command line of study.py by program: its own words, those of train.py, those of evaluate.py."""
+    """A command line of study.py by program."""
 
     study: list[str]
     train: list[str]
@@ -55,40 +53,74 @@ def split_words(arguments: Sequence[str]) -> Words:
             raise UserError(f"There is no key '{first}'. {nearest(first, of_study)}")
         else:
             words.train.append(argument)
-            words.evaluate.extend([argument] * (first in OF_BOTH))
+            words.evaluate.extend([argument] * (first == "cache_dir"))
     return words
 
 
 def study_jobs(config: Config, words: Words) -> list[Job]:
     """Return the jobs of a study in the order in which they are worth starting. config: conf/study.yaml, composed.
 
-    Training comes first, since it takes longest; runs of one attention share the forward passes of their common start.
-    Raises `UserError` for designs, seeds or words that there are not.
+    Seed by seed: the runs are trained, then scored, then all scores so far make a report. Runs share the
+    forward passes of a common start. Raises `UserError` for designs, seeds or words that there are not.
     """
     check_limits(config, {"jobs": Limit(1, "one per core"), "seeds": Limit(0, each=True)}, {})
     if not (isinstance(config["designs"], list) and config["designs"]):
         raise UserError(f"designs={config['designs']} must be a list of designs, such as [eos-causal,multilayer-bi].")
-    training, scoring = list[Job](), list[Job]()
-    starts: dict[str, dict[str, str]] = {}  # attention -> job that trains a run -> its folder
-    of_folder: dict[Path, str] = {}  # folder of the runs -> their design
-    for design in dict.fromkeys(map(str, config["designs"])):
-        typed = [*design_words(design), *words.train]
-        whole = plain(composed("train", readable(typed)))
-        folder = run_folder(whole, readable(typed)).path.parent
-        if of_folder.setdefault(folder, design) != design:
-            raise UserError(f"The designs {of_folder[folder]} and {design} are the same runs. Leave one out.")
-        for seed in dict.fromkeys(config["seeds"]):
-            run, train = str(folder / f"seed{seed}"), f"train {design} seed {seed}"
-            training.append(Job(train, ("train.py", *typed, f"seed={seed}", "trainer.progress=lines")))
-            evaluate = ("evaluate.py", f"run={quoted(run)}", *words.evaluate, "progress=false")
-            scoring.append(Job(f"score {design} seed {seed}", evaluate, (train,)))
-            starts.setdefault(whole["attn"]["name"], {})[train] = run
-    untrained = []
-    for attn, runs in starts.items():
-        several = ",".join(map(quoted, runs.values()))
-        evaluate = ("evaluate.py", f"run=[{several}]", "untrained=only", *words.evaluate, "progress=false")
-        untrained.append(Job(f"score the starts of {attn}", evaluate, tuple(runs)))
-    return [*training, *(untrained if config["untrained"] else []), *scoring]
+    designs, jobs = _designs(config["designs"], words.train), list[Job]()
+    seeds = list(dict.fromkeys(config["seeds"]))
+    for count, seed in enumerate(seeds, 1):
+        jobs += _of_seed(designs, seed, words, config["untrained"])
+        if len(designs) > 1:
+            scored = tuple(job.name for job in jobs if job.name.startswith("score "))
+            report = _report_words(designs, ",".join(map(str, seeds[:count])), words)
+            jobs.append(Job(f"report after seed {seed}", report, scored))
+    return jobs
+
+
+@dataclass(frozen=True)
+class _Design:
+    """name: as given. words: of train.py. folder: of its runs."""
+
+    name: str
+    words: list[str]
+    folder: Path
+
+
+def _designs(names: Sequence[Any], train: list[str]) -> list[_Design]:
+    designs = dict[Path, _Design]()
+    for name in dict.fromkeys(map(str, names)):
+        typed = [*design_words(name), *train]
+        folder = run_folder(plain(composed("train", readable(typed))), readable(typed)).path.parent
+        if folder in designs:
+            raise UserError(f"The designs {designs[folder].name} and {name} are the same runs. Leave one out.")
+        designs[folder] = _Design(name, typed, folder)
+    return list(designs.values())
+
+
+def _of_seed(designs: Sequence[_Design], seed: int, words: Words, untrained: bool) -> list[Job]:
+    training, scoring, runs = (
+        list[Job](),
+        list[Job](),
+        [quoted(str(design.folder / f"seed{seed}")) for design in designs],
+    )
+    for design, run in zip(designs, runs, strict=True):
+        train = ("train.py", *design.words, f"seed={seed}", "trainer.progress=lines")
+        training.append(Job(f"train {design.name} seed {seed}", train))
+        evaluate = ("evaluate.py", f"run={run}", *words.evaluate, "progress=false")
+        scoring.append(Job(f"score {design.name} seed {seed}", evaluate, (training[-1].name,)))
+    evaluate = ("evaluate.py", f"run=[{','.join(runs)}]", "untrained=only", *words.evaluate, "progress=false")
+    start = Job(f"score the starts of seed {seed}", evaluate, tuple(job.name for job in training))
+    return [*training, *([start] if untrained else []), *scoring]
+
+
+def _report_words(designs: Sequence[_Design], seeds: str, words: Words) -> tuple[str, ...]:
+    given = [word.partition("=")[2] for word in words.evaluate if word.startswith("results=")]
+    studies = list(dict.fromkeys(design.folder.parent for design in designs))
+    scores, cells = given[-1:] or [quoted(str(study / "scores")) for study in studies], [d.folder.name for d in designs]
+    # of designs that have their cell's name in two studies, all pairs: analysis gives each a name of its own
+    chosen = [f"models=[{','.join(cells)}]", f"against={cells[0]}"] if len({*cells}) == len(cells) else []
+    out = f"out={quoted(str(studies[0] / 'tables'))}"
+    return ("analysis/__main__.py", f"scores=[{','.join(scores)}]", *chosen, f"seeds=[{seeds}]", out, "report=true")
 
 
 def design_words(design: str) -> list[str]:
@@ -100,28 +132,3 @@ def design_words(design: str) -> list[str]:
     if design not in cells:
         raise UserError(f"There is no design '{design}'. {nearest(design, [*options('design'), *cells])}")
     return [f"{'pooler' if what in options('pooler') else 'design'}={what}", f"attn={attn}"]
-
-
-def run(jobs: Sequence[Job], count: int | None) -> None:
-    """Run the jobs side by side, a line for each that ends. count: at a time; None: one per core.
-
-    Raises `UserError` that names those that failed.
-    """
-    os.environ.setdefault("TQDM_DISABLE", "1")  # mteb's own bars; tqdm reads it when it is first imported
-    done = 0
-
-    def ended(job: Job, code: int, seconds: float) -> None:
-        nonlocal done
-        done += 1
-        how = "ended" if code == 0 else f"FAILED with exit code {code}"
-        print(f"[{done} of {len(jobs)}] {job.name} {how} after {seconds:.0f} s", flush=True)
-
-    count = count or cores()
-    print(f"{len(jobs)} jobs, {count} at a time.", flush=True)
-    codes = run_jobs(jobs, count, ended)
-    failed = [job.name for job in jobs if codes.get(job.name, 0)]
-    if failed:
-        raise UserError(
-            f"{len(failed)} of {len(jobs)} jobs failed ({', '.join(failed)}); their errors stand above. "
-            "What is finished is kept: the same command goes on."
-        )

@@ -4,7 +4,7 @@ import pytest
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from studies.jobs import design_words, run, split_words, study_jobs
+from studies.jobs import design_words, split_words, study_jobs
 
 
 def jobs(*arguments):
@@ -12,29 +12,30 @@ def jobs(*arguments):
     return study_jobs(plain(composed("study", words.study)), words)
 
 
-def test_each_design_is_trained_with_each_seed_before_anything_is_scored(tmp_path):
+def test_seed_by_seed_designs_are_trained_scored_and_compared(tmp_path):
     listed = jobs("designs=[model1,mean-bi]", "seeds=[0,2]", "lora.r=8", f"runs_dir={tmp_path}", "benchmark=docs_smoke")
-    names = [job.name for job in listed]
-    assert names == [
-        *("train model1 seed 0", "train model1 seed 2", "train mean-bi seed 0", "train mean-bi seed 2"),
-        *("score the starts of causal", "score the starts of bi"),
-        *("score model1 seed 0", "score model1 seed 2", "score mean-bi seed 0", "score mean-bi seed 2"),
-    ]
-    train, starts, score = listed[1], listed[4], listed[7]
+    of_seed = ("train model1 seed {0}", "train mean-bi seed {0}", "score the starts of seed {0}")
+    of_seed += ("score model1 seed {0}", "score mean-bi seed {0}", "report after seed {0}")
+    assert [job.name for job in listed] == [name.format(seed) for seed in (0, 2) for name in of_seed]
+    train, start, score, report = listed[6], listed[8], listed[9], listed[11]
     words = ("train.py", "design=model1", "lora.r=8", f"runs_dir={tmp_path}", "seed=2", "trainer.progress=lines")
-    folders = [f"{tmp_path}/embedded+lora.r-8/eos-causal/seed{seed}" for seed in (0, 2)]
+    study = f"{tmp_path}/embedded+lora.r-8"
     assert (train.words, train.after) == (words, ())
-    assert score.words == ("evaluate.py", f"run='{folders[1]}'", "benchmark=docs_smoke", "progress=false")
+    run = f"'{study}/eos-causal/seed2'"
+    assert score.words == ("evaluate.py", f"run={run}", "benchmark=docs_smoke", "progress=false")
     assert score.after == ("train model1 seed 2",)
-    assert starts.words[1:3] == (f"run=['{folders[0]}','{folders[1]}']", "untrained=only")
-    assert starts.after == ("train model1 seed 0", "train model1 seed 2")
+    assert start.words[1:3] == (f"run=[{run},'{study}/mean-bi/seed2']", "untrained=only")
+    assert start.after == ("train model1 seed 2", "train mean-bi seed 2")
+    assert report.words[1:4] == (f"scores=['{study}/scores']", "models=[eos-causal,mean-bi]", "against=eos-causal")
+    assert report.words[4:6] == ("seeds=[0,2]", f"out='{study}/tables'")
+    assert set(report.after) == {job.name for job in listed if job.words[0] == "evaluate.py"}
 
 
 def test_the_default_is_the_paper_s_five_designs_and_both_means_with_three_seeds():
-    listed = jobs("untrained=false")
     cells = ["eos-causal", "lastlayer-causal", "lastlayer-bi", "multilayer-causal", "multilayer-bi"]
-    runs = [f"{cell} seed {seed}" for cell in [*cells, "mean-causal", "mean-bi"] for seed in range(3)]
-    assert [job.name for job in listed] == [f"{kind} {run}" for kind in ("train", "score") for run in runs]
+    cells += ["mean-causal", "mean-bi"]
+    runs = [f"{kind} {cell} seed {seed}" for seed in range(3) for kind in ("train", "score") for cell in cells]
+    assert [job.name for job in jobs("untrained=false") if "report" not in job.name] == runs
 
 
 def test_a_design_is_named_with_another_attention_than_its_own():
@@ -61,16 +62,3 @@ def test_a_design_is_named_with_another_attention_than_its_own():
 def test_what_cannot_be_is_refused(word, message):
     with pytest.raises(UserError, match=message.replace(".", r"\.")):
         jobs(word)
-
-
-def test_failed_jobs_are_named_at_the_end(monkeypatch, capsys):
-    listed = jobs("designs=[eos-causal]", "seeds=[0]", "untrained=false")
-
-    def run_jobs(given, count, ended):
-        ended(given[0], 2, 1.0)
-        return {given[0].name: 2}
-
-    monkeypatch.setattr("studies.jobs.run_jobs", run_jobs)
-    with pytest.raises(UserError, match=r"1 of 2 jobs failed \(train eos-causal seed 0\)"):
-        run(listed, 1)
-    assert "[1 of 2] train eos-causal seed 0 FAILED with exit code 2 after 1 s" in capsys.readouterr().out

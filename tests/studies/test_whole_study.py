@@ -33,13 +33,14 @@ def study(training_words, tmp_path_factory):
     folder = tmp_path_factory.mktemp("study")
     words = ["study.py", "seeds=[0]", "jobs=1", f"designs=[{','.join(DESIGNS)}]", *training_words(folder), *SCORED]
     first = subprocess.Popen([sys.executable, *words], cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    next(line for line in first.stdout if line.startswith("[1 of 5] train eos-causal seed 0 ended"))
+    next(line for line in first.stdout if line.startswith("[1 of 6] train eos-causal seed 0 ended"))
     first.send_signal(signal.SIGTERM)
     first.stdout.close()
     assert first.wait(300) != 0
     done = start(*words)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "eos-causal/seed0 is finished; nothing to do." in done.stdout
+    assert (folder / "small" / "tables" / "report.html").exists()
     return folder
 
 

@@ -1,5 +1,6 @@
 """Commands side by side: order, failures, a stop."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cli.errors import UserError
 from studies.workers import Job, run_jobs
 from tests.started import ROOT
 
@@ -34,12 +36,14 @@ def script(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 3])
-def test_jobs_wait_for_those_before_them_and_a_failed_one_stops_no_other(script, count):
+def test_jobs_wait_for_those_before_them_and_a_failed_one_stops_no_other(script, count, capsys):
     job, noted = script
     jobs = [job("late", after=["first"]), job("first"), job("wrong", code=2), job("never", after=["wrong"])]
-    told = []
-    codes = run_jobs(jobs, count, lambda one, code, seconds: told.append((one.name, code)), ["json"])
-    assert codes == {"first": 0, "late": 0, "wrong": 2} == dict(told)
+    with pytest.raises(UserError, match=r"1 of 4 jobs failed \(wrong\)"):
+        run_jobs(jobs, count, ["json"])
+    lines = capsys.readouterr().out
+    assert "wrong FAILED with exit code 2 after" in lines
+    assert re.search(r"\[\d of 4\] late ended after", lines)
     names = [name for name, _ in noted()]
     assert sorted(names) == ["first", "late", "wrong"]
     assert names.index("first") < names.index("late")
@@ -47,8 +51,9 @@ def test_jobs_wait_for_those_before_them_and_a_failed_one_stops_no_other(script,
 
 
 STOPPED = """
+from cli.errors import UserError
 from studies.workers import Job, run_jobs
-run_jobs([Job("long", ({place!r},))], 1, print, ["json"])
+run_jobs([Job("long", ({place!r},))], 1, ["json"])
 """
 
 
