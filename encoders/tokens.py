@@ -91,18 +91,21 @@ class TextTokenizer:
         first = tokenizer("a")["input_ids"][0]
         self.bos: int | None = first if first in (tokenizer.bos_token_id, tokenizer.cls_token_id) else None
 
-    def __call__(self, texts: Sequence[str], instruction: str | None = None) -> list[Tokens]:
+    def __call__(self, texts: Sequence[str], instruction: str | None = None, empty: bool = False) -> list[Tokens]:
         """Tokenise `texts`, each written out by the template with the same instruction, if there is one.
 
-        instruction: what `Template.asked` gave; an instruction alone is a query's.
-        Raises `UserError` for a text that is empty or nothing but white space.
+        instruction: what `Template.asked` gave; an instruction alone is a query's. empty: where no token is of the
+        text, the last one around it has that role. Else raises `UserError` for a text that is empty, nothing but white
+        space, or without room.
         """
         rows = self._rows(texts, instruction)
-        for text, (_, roles) in zip(texts, rows, strict=True):
+        for text, (_, roles) in () if empty else zip(texts, rows, strict=True):
             self._check(text, roles)
         start = [] if self.bos is None else [self.bos]
         end = [self.eos] if self.template.eos else []
-        return [Tokens([*start, *ids, *end], [*[BOS] * len(start), *roles, *[EOS] * len(end)]) for ids, roles in rows]
+        framed = [([*start, *ids, *end], [*[BOS] * len(start), *roles, *[EOS] * len(end)]) for ids, roles in rows]
+        filled = [(ids or [self.eos], roles if TEXT in roles else [*roles[:-1], TEXT]) for ids, roles in framed]
+        return [Tokens(ids, roles) for ids, roles in filled]
 
     def pairs(self, texts: Sequence[tuple[str, str]]) -> list[Tokens]:
         """Tokenise (instruction, text) pairs, each instruction's together. Raises `UserError` as `__call__` does."""

@@ -47,8 +47,18 @@ class Exported:
     def prompts(self) -> dict[str, str]:
         """Side -> the words before a bare text; the whole form, {text} in it, where the text is not the end of it."""
         template = self.text_encoder.tokenizer.template
-        forms = {"query": template.query.bare, "document": template.document.bare}
-        return {side: form.removesuffix(TEXT_FIELD) if _ends_in_text(form) else form for side, form in forms.items()}
+        return {"query": _words(template.query.bare), "document": _words(template.document.bare)}
+
+    @property
+    def instruction(self) -> str:
+        """The instruction that it was trained with, or one like those of its records; empty: it knows none."""
+        data = self.manifest["data"]  # of a mix it does not count them
+        return self.config["data"].get("instruction") or ("Find the answer." if data.get("instructed", 1) else "")
+
+    @property
+    def prompt(self) -> str:
+        """The words before a query under `instruction`, as `prompt=` of sentence-transformers."""
+        return _words(self.text_encoder.tokenizer.template.query.filled(self.instruction))
 
     @property
     def mode(self) -> str | None:
@@ -62,9 +72,10 @@ class Exported:
         seen = set(self.pattern.of_layers(pooler.num_layers))
         forms = [form for side in (template.query, template.document) for form in vars(side).values()]
         uniform = seen == {earlier} or (seen == {whole_text} and self.merged)  # config.json of the base says causal
-        if not (mode and uniform and all(map(_ends_in_text, forms))):
+        framed = template.eos or self.text_encoder.tokenizer.bos is not None  # theirs knows no text without tokens
+        if not (mode and uniform and framed and all(map(_ends_in_text, forms))):
             return None
-        prompted = self.manifest["data"].get("instructed") or any(self.prompts.values())
+        prompted = self.instruction or any(self.prompts.values())
         all_pooled = (pooler.pool_instruction or not prompted) and (pooler.pool_eos or not template.eos)
         all_pooled &= pooler.pool_bos or self.text_encoder.tokenizer.bos is None
         return mode if mode in OF_ONE_TOKEN or all_pooled else None
@@ -72,6 +83,10 @@ class Exported:
 
 def _ends_in_text(form: str) -> bool:
     return form.count(TEXT_FIELD) == 1 and form.endswith(TEXT_FIELD)
+
+
+def _words(form: str) -> str:
+    return form.removesuffix(TEXT_FIELD) if _ends_in_text(form) else form
 
 
 def load_exported(run: Path, merged: bool = True) -> Exported:

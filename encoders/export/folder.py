@@ -117,7 +117,8 @@ def _write_pooler(exported: Exported, folder: Path) -> None:
 def least_cosine(exported: Exported, folder: Path) -> float:
     """Return the smallest cosine of a text's vector by the program and by sentence-transformers from `folder`.
 
-    Texts stand in one batch and alone, as queries and as documents. The model that is loaded also writes its card.
+    Texts stand in one batch and alone, as queries and as documents, and under the prompt that the run was trained with.
+    The model that is loaded also writes its card.
     """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.model_card import generate_model_card
@@ -126,10 +127,30 @@ def least_cosine(exported: Exported, folder: Path) -> float:
     eos = ours.tokenizer.tokenizer.eos_token or "</s>"
     texts = ["sum", "The sum of two arrays.", f"{eos} is text here", "one two three " * ours.max_length]
     queries, documents = ours.encode(texts), ours.encode(texts, template.asked("", "document"))
+    asked = ours.encode(texts, template.asked(exported.instruction, "query"))
     model = SentenceTransformer(str(folder), device="cpu", trust_remote_code=not exported.mode)
     theirs = [model.encode(texts), model.encode(texts, batch_size=1), model.encode_document(texts)]
-    write_text(folder / "README.md", generate_model_card(model))
-    return float(_cosines(np.concatenate([queries, queries, documents]), np.concatenate(theirs)).min())
+    theirs.append(model.encode(texts, prompt=exported.prompt))
+    write_text(folder / "README.md", generate_model_card(model) + _of_texts(exported))
+    return float(_cosines(np.concatenate([queries, queries, documents, asked]), np.concatenate(theirs)).min())
+
+
+def _of_texts(exported: Exported) -> str:
+    """What the card says of prompts and of empty texts."""
+    trained, prompt, bos = "without instructions, so give no prompt", "read like the text", ""
+    if exported.instruction:
+        trained = f"with instructions: `model.encode(queries, prompt={exported.prompt!r})`"
+    if exported.mode not in OF_ONE_TOKEN and not exported.pooler.pool_instruction:
+        prompt = "not pooled"
+        if exported.text_encoder.tokenizer.bos is not None:
+            bos = ", and BOS is one of them" if exported.mode or not exported.pooler.pool_bos else "; BOS is"
+    return f"""
+## Prompts and empty texts
+
+* It was trained {trained}.
+* The tokens of a prompt are {prompt}{bos}.
+* An empty text has the vector of the tokens around it (prompt, BOS, EOS): the last of them stands for the text.
+"""
 
 
 def _cosines(ours: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:

@@ -42,7 +42,7 @@ class Decoder(Transformer):
         template = Template("exported", DEFAULT.query, DEFAULT.document, self.eos)
         words: Any = self.tokenizer
         tokenizer = TextTokenizer(words, words.model_max_length, words.padding_side, template)
-        batch = tokenizer.batch(tokenizer(inputs, form))
+        batch = tokenizer.batch(tokenizer(inputs, form, empty=True))
         ids = {"input_ids": batch.input_ids, "position_ids": batch.position_ids}
         return {**ids, "attention_mask": batch.attention_mask, "roles": batch.roles, "modality": "text"}
 

@@ -14,8 +14,10 @@ from transformers import AutoModel
 
 from encoders.attention.probe import sight
 from encoders.export.__main__ import main
-from encoders.export.exported import load_exported
-from encoders.export.folder import write_folder
+from encoders.export.exported import Exported, load_exported
+from encoders.export.folder import least_cosine, write_folder
+from encoders.tokens import Tokens
+from poolers.shared import base
 from tests.cells import CELLS
 from tests.contract.conftest import TEXTS
 
@@ -82,15 +84,56 @@ def test_their_pooling_stands_where_it_is_the_design(awake_run, model_folder, tm
     np.testing.assert_allclose(ours.encode(TEXTS), model.encode(TEXTS), atol=2e-6 * np.abs(ours.encode(TEXTS)).max())
 
 
+INSTRUCTED = {"records": ({}, {"instructed": 8}), "key": ({"data.instruction": "find it"}, {"instructed": 0})}
+INSTRUCTED |= {"mix": ({}, {"parts": []})}  # whose manifest counts none
+
+
+@pytest.mark.parametrize("by", INSTRUCTED)
 @pytest.mark.parametrize("pooler", ["eos", "mean", "lastlayer"])
-def test_a_prompt_is_an_instruction(awake_run, tmp_path, pooler):
+def test_a_prompt_is_an_instruction(awake_run, tmp_path, pooler, by):
     """Of a design that was trained with instructions; the prompt's last space and the text begin one token."""
-    run = awake_run(pooler, "bi", {}, {"data": {"instructed": 8}})
-    exported, ours, model = loaded(run, tmp_path / "model")
+    changes, data = INSTRUCTED[by]
+    exported, ours, model = loaded(awake_run(pooler, "bi", changes, {"data": data}), tmp_path / "model")
     assert exported.mode == ("lasttoken" if pooler == "eos" else None)
-    theirs = model.encode(TEXTS, prompt="Instruct: find the sum\nQuery: ")
-    assert cosines(ours.encode(TEXTS, "find the sum"), theirs).min() > LEAST
-    assert cosines(ours.encode(TEXTS), theirs).max() < 0.999
+    for wording in ("find the sum", exported.instruction):
+        theirs = model.encode(TEXTS, prompt=f"Instruct: {wording}\nQuery: ")
+        assert cosines(ours.encode(TEXTS, wording), theirs).min() > LEAST
+        assert cosines(ours.encode(TEXTS), theirs).max() < 0.999
+    assert least_cosine(exported, tmp_path / "model") > LEAST
+    assert repr(exported.prompt) in (tmp_path / "model" / "README.md").read_text()
+
+
+def test_other_vectors_under_the_prompt_of_training_are_found(awake_run, tmp_path, monkeypatch):
+    """sentence-transformers' mean leaves out the first token of a text with the prompt."""
+    run = awake_run("mean", "bi", {"data.instruction": "find it"})
+    monkeypatch.setattr(Exported, "mode", "mean_tokens")
+    exported, _, _ = loaded(run, tmp_path / "model")
+    assert least_cosine(exported, tmp_path / "model") < 0.999
+
+
+BARE = ECHO | {"query": {"bare": "{text}", "instructed": "{text}"}}
+EMPTY = [("eos", {}), ("cls", {}), ("mean", {}), ("mean", {"pooler.pool_eos": False}), ("multilayer", {})]
+EMPTY += [("moee_trained", {}), ("eos", BOS), ("mean", BOS), ("lastlayer", {**BOS, "template": ECHO})]
+EMPTY += [("mean", {"template": ECHO}), ("mean", {"template": BARE}), ("eos", {"template": BARE})]
+
+
+@pytest.mark.parametrize("case", EMPTY, ids=str)
+def test_an_empty_text_has_the_vector_of_the_tokens_around_it(awake_run, model_folder, tmp_path, case):
+    """The last of these has the role of the text; by hand, and the same under every pooler and with batch mates."""
+    pooler, changes = case
+    if "model.path" in changes:
+        changes = {**changes, "model.path": str(model_folder("made"))}
+    _, ours, model = loaded(awake_run(pooler, "bi", changes), tmp_path / "model")
+    rules, template = ours.tokenizer, ours.tokenizer.template
+    (words,) = rules.plain_ids([template.query.bare.replace("{text}", "")])
+    start = [] if rules.bos is None else [rules.bos]
+    ids = [*start, *words, *[rules.eos] * template.eos]
+    roles = [*[base.BOS] * len(start), *[base.INSTRUCTION] * len(words), *[base.EOS] * template.eos][:-1]
+    row = Tokens(ids or [rules.eos], [*roles, base.TEXT])
+    with torch.no_grad():
+        wanted = ours.encoder(rules.batch([row])).numpy()
+    assert cosines(wanted, model.encode([""])).min() > LEAST
+    assert cosines(wanted, model.encode(["", *TEXTS])[:1]).min() > LEAST
 
 
 def test_a_head_stays_in_float32(awake_run, tmp_path):
