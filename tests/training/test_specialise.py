@@ -111,6 +111,13 @@ def test_the_same_seed_writes_the_same_bytes_and_no_file_twice(whole, words, tmp
     assert (tmp_path / "other.jsonl").read_bytes() != out.read_bytes()
 
 
+def test_no_file_is_written_where_no_pair_is_kept(words, tmp_path):
+    out = tmp_path / "new.jsonl"
+    with pytest.raises(UserError, match=r"No pair of 24 that were written is kept: 24 are unfinished, short or copies"):
+        run(settings([*words, "query_words=999"], out))
+    assert not list(tmp_path.iterdir())
+
+
 def test_seeds_are_of_the_training_part_and_prompts_of_one_group():
     labels = [((f"l{i % 2}",), (f"l{i % 2}",), ("l2",)) for i in range(60)]
     every = [Triple(f"q{i}", f"a{i}", source=f"s/{i % 3}", labels=labels[i]) for i in range(60)]

@@ -149,8 +149,13 @@ class Specialising:
         return [r for r in ranked if r["rank"] <= self.cfg["top"]]
 
     def close(self) -> Config:
-        """Write the pairs, the seeds and the facts, and return the facts."""
+        """Write the pairs, the seeds and the facts, and return the facts. Raises `UserError` where no pair is kept."""
         kept, written_in_all = self.kept(), len(self.records)
+        if not kept:
+            dropped = sum(record["dropped"] for record in self.records)
+            fault = f"{dropped:,} are unfinished, short or copies, the others not among the first top={self.cfg['top']}"
+            mend = "Give more seeds, query_tokens and answer_tokens, or fewer query_words and answer_words"
+            raise UserError(f"No pair of {written_in_all:,} that were written is kept: {fault}. {mend}.")
         chosen = kept[: self.cfg["pairs"]]
         facts = {
             "generator": self.generator.facts,
