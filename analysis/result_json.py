@@ -14,7 +14,7 @@ from typing import Any
 
 from analysis.analyse import Result
 from analysis.manifests.designs import Design
-from analysis.settings import Settings, public_path
+from analysis.settings import public_path
 from analysis.tables.costs import costs
 
 PACKAGES = ("numpy", "pandas", "scipy", "scikit-posthocs", "matplotlib")
@@ -30,7 +30,7 @@ def result_json(result: Result, files: Sequence[str] = ()) -> str:
         "versions": versions(),
         "files": list(files),
         "verdict": result.verdict,
-        "settings": _settings(material.settings),
+        "settings": vars(material.settings),
         "against": material.control or None,
         "designs": {label: _design(design) for label, design in material.designs.items()},
         "types": material.types,
@@ -38,12 +38,6 @@ def result_json(result: Result, files: Sequence[str] = ()) -> str:
         "notes": [*result.notes, *(note for section in result.sections for note in section.notes)],
     }
     return json.dumps(_plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _settings(settings: Settings) -> dict[str, Any]:
-    """The settings with public paths: two clones in different folders print the same."""
-    words = {key: public_path(Path(getattr(settings, key))) for key in ("items", "cluster") if getattr(settings, key)}
-    return vars(settings) | words
 
 
 def versions() -> dict[str, str]:

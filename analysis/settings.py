@@ -33,8 +33,7 @@ class Settings:
     revision: str = ""
     rows_shown: int = 45
     rope: float = 0.01
-    cluster: str = ""
-    items: str = ""
+    items: Path | None = None
     claims: Path | None = None
     published: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
@@ -128,10 +127,8 @@ def _check_places(settings: Settings) -> None:
     for name in settings.tables:
         if name not in ON_REQUEST:
             raise UserError(f"tables= names {name!r}. {nearest(name, ON_REQUEST)} The others are always shown.")
-    if settings.items and not Path(settings.items).is_dir():
+    if settings.items and not settings.items.is_dir():
         raise UserError(f"items={settings.items}: there is no such folder. Name <results>/predictions.")
-    if settings.cluster not in ("", "source") and not Path(settings.cluster).is_file():
-        raise UserError(f"cluster={settings.cluster}: there is no such file. Name a JSON file, or cluster=source.")
     folder = settings.representation
     if folder and not settings.report:
         raise UserError(f"representation={folder} is shown in the report alone. Add report=true.")

@@ -69,7 +69,7 @@ def _before(manifest: Mapping[str, Any], key: str) -> list[str]:
     without seeds of those that a run starts from or mixes, or how many experts were drawn."""
     runs = manifest.get(OTHER_RUNS[key]) or ()
     names = [str(run["objective"] if key == "lineage" else run["run"].rpartition("/")[0]) for run in runs]
-    drawn = flat(manifest["config"]).get("adapter.experts") if key == "adapter.experts" else None
+    drawn = (manifest["config"].get("adapter") or {}).get("experts") if key == "adapter.experts" else None
     return [str(drawn)] if isinstance(drawn, int) else names
 
 

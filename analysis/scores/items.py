@@ -40,7 +40,7 @@ class Items:
         return np.array([[self.values[design, seed] for seed in seeds] for design in designs])
 
 
-def read_items(frame: pd.DataFrame, folder: str = "") -> list[Items]:
+def read_items(frame: pd.DataFrame, folder: Path | None = None) -> list[Items]:
     """Return the items of every task of the long table that has a file of them.
 
     The scores <results>/results/<model>/<revision>/<task>.json have theirs in
@@ -64,11 +64,11 @@ def read_items(frame: pd.DataFrame, folder: str = "") -> list[Items]:
     return list(tasks.values())
 
 
-def item_file(scores: Path, folder: str = "") -> Path | None:
+def item_file(scores: Path, folder: Path | None = None) -> Path | None:
     """Return where the items of a score file lie, whether they are there or not; None for a score of a csv."""
     if scores.suffix != ".json" or len(scores.parents) < 4:
         return None
-    root = Path(folder) if folder else scores.parents[3] / "predictions"
+    root = folder or scores.parents[3] / "predictions"
     return root / scores.parents[1].name / scores.parents[0].name / f"{scores.stem}_items.json"
 
 

@@ -8,7 +8,7 @@ import csv
 import gzip
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -77,21 +77,6 @@ def source_of(task: str) -> str:
         match = pattern.fullmatch(task)
         task = match.expand(becomes) if match else task
     return task
-
-
-def clusters_of(cluster: str, tasks: Iterable[str]) -> dict[str, str]:
-    """Return task -> cluster: by source for "source" or "", else as a file says, a JSON object {task: cluster}.
-
-    A task that the file does not name stands alone. Raises UserError where the file names none of the tasks.
-    """
-    if cluster in ("", "source"):
-        return {task: source_of(task) for task in tasks}
-    wanted = list(tasks)
-    named = read_object(Path(cluster), 'Write a JSON file such as {"MyTask": "its source"}.')
-    if not set(wanted) & set(named):
-        first = next(iter(named), "")
-        raise UserError(f"{cluster} names none of the {len(wanted)} tasks compared. {suggest(first, wanted)}")
-    return {task: str(named.get(task, f"{task} (alone)")) for task in wanted}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import pandas as pd
 from analysis.formats import p_is
 from analysis.names import listed
 from analysis.render import Section
-from analysis.scores.tasks import clusters_of
+from analysis.scores.tasks import source_of
 from analysis.tables.compared_pairs import ALL, BOTH, compare_pairs, without_one_task
 from analysis.tables.material import Material
 
@@ -19,11 +19,10 @@ def section(material: Material) -> Section | None:
 
 
 def _clusters(material: Material) -> list[str]:
-    tasks, cluster = material.tasks, material.settings.cluster
-    labels = clusters_of(cluster, tasks)
-    count = len({labels[task] for task in tasks})
+    tasks, labels = material.tasks, {task: source_of(task) for task in material.tasks}
+    count = len(set(labels.values()))
     if not 1 < count < len(tasks):
-        return [f"cluster={cluster}: no two of the tasks share one, so tasks are the units."] if cluster else []
+        return []
     table = cluster_tests(material, labels)
     return [
         f"With the {count} sources of the {len(tasks)} tasks as units, significant over sources and seeds"

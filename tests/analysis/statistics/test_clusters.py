@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from analysis.scores.tasks import clusters_of, source_of
+from analysis.scores.tasks import source_of
 from analysis.statistics.sign_flip import flip_means, sign_flip
 from analysis.tables.sensitivity import cluster_tests
 from tests.analysis.three_seeds import run_seeds
@@ -65,7 +65,8 @@ def docs(study, seeds=1):
 
 def sources(result):
     """What is found with sources as units, and the sentence."""
-    return cluster_tests(result.material, clusters_of("", result.material.tasks)), result.sections[0].notes[0]
+    labels = {task: source_of(task) for task in result.material.tasks}
+    return cluster_tests(result.material, labels), result.sections[0].notes[0]
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
