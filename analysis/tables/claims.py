@@ -117,7 +117,7 @@ def _judged(claim: Claim, tests: pd.DataFrame) -> dict[str, Any]:
         same = "same" if (claim.published > 0) == higher else "opposite"
         row["sign"] = same if significant else NO_DIFFERENCE
     if test["n_seeds"] < FEWEST_SEEDS:
-        return row | {"verdict": f"no claim, {test['n_seeds']} seeds"}
+        return row | {"verdict": f"no claim: {test['n_seeds']} of {FEWEST_SEEDS} seeds"}
     different = DIFFERENT if level_claim else HOLDS if higher else OTHER_WAY
     verdict = different if significant else NO_DIFFERENCE
     if test["equivalent"] and (level_claim or not significant):

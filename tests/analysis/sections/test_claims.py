@@ -94,7 +94,7 @@ def test_verdicts_that_were_planted():
     assert shown.frame["Difference"][9] == "-"
 
 
-@pytest.mark.parametrize(("seeds", "words"), [(1, "no claim, 1 seeds"), (2, "no claim, 2 seeds")])
+@pytest.mark.parametrize(("seeds", "words"), [(1, "no claim: 1 of 3 seeds"), (2, "no claim: 2 of 3 seeds")])
 def test_fewer_than_three_seeds_make_no_claim(seeds, words):
     found, answer = table(by_seed(planted(), seeds), [VERDICTS[0][0], VERDICTS[5][0]])
     assert found["verdict"].tolist() == [words] * 2
