@@ -66,8 +66,9 @@ def composed(name: str, overrides: Sequence[str] = ()) -> DictConfig:
         key, _, value = word.partition("=")
         if key in groups() and (value.startswith("[") or (value == "null" and key in NEEDED)):
             raise UserError(f"{word} is no option of {key}. Give one of them, or a run of each: -m {key}=a,b.")
-    cfg, default = deepcopy(_composed(name, tuple(overrides))[0]), _composed(name, _chosen(overrides))[0]
+    cfg = deepcopy(composition(name, tuple(overrides))[0])
     for key in {word.partition("=")[0] for word in overrides} - {*groups(), *OF_SEVERAL_KINDS}:
+        default = composition(name, _chosen(overrides))[0]
         was, value = (OmegaConf.select(of, key, throw_on_resolution_failure=False) for of in (default, cfg))
         kind = KINDS.get(type(was))
         if kind and value is not None and KINDS.get(type(value)) != kind:
@@ -79,11 +80,12 @@ def composed(name: str, overrides: Sequence[str] = ()) -> DictConfig:
 
 def choices_of(name: str, overrides: Sequence[str] = ()) -> dict[str, str | None]:
     """Return the option that a command line chooses of each group: {"model": "tiny", "design": None, ...}."""
-    return _composed(name, tuple(overrides))[1]
+    return composition(name, tuple(overrides))[1]
 
 
 @lru_cache(maxsize=256)  # a tenth of a second each
-def _composed(name: str, overrides: tuple[str, ...]) -> tuple[DictConfig, dict[str, str | None]]:
+def composition(name: str, overrides: tuple[str, ...]) -> tuple[DictConfig, dict[str, str | None]]:
+    """Return what `composed` and `choices_of` do, kept and so not to be changed; kinds of values are not checked."""
     state = GlobalHydra.instance()
     outer, state.hydra = state.hydra, None  # of the Hydra job that calls this, put back afterwards
     try:
@@ -132,7 +134,7 @@ def _owners(key: str) -> str:
 
 
 def _keys(name: str, overrides: Sequence[str]) -> set[str]:
-    keys = flat(OmegaConf.to_container(_composed(name, _chosen(overrides))[0], resolve=False))
+    keys = flat(OmegaConf.to_container(composition(name, _chosen(overrides))[0], resolve=False))
     return {*keys, *(key.rpartition(".")[0] for key in keys), *groups()} - {""}
 
 

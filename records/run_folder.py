@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cli.compose import choices_of, composed, flat, groups, plain
+from cli.compose import choices_of, composition, flat, groups, plain
 from cli.errors import UserError
 from records.files import write_json
 from records.lineage import OTHER_RUNS, label, other_runs
@@ -102,7 +102,7 @@ def _deviations(config: dict[str, Any], words: Sequence[str], fixed: Sequence[st
     named = [f"{k}-{v}" for k, v in sorted(members.items()) if k not in ("pooler", "attn") and v != implied.get(k)]
     place = [f"{k}='{config[k]}'" for k in ("study", "runs_dir") if k in config]  # stages are found by them
     place += [f"seed={config['seed']}", *(word for word in fixed if not _chooses(word))]
-    base = flat(plain(composed("train", [*(f"{k}={v}" for k, v in members.items()), *place])))
+    base = flat(plain(composition("train", (*(f"{k}={v}" for k, v in members.items()), *place))[0]))
     mine = flat(config)
     keys = [k for k in sorted(mine.keys() | base.keys()) if mine.get(k) != base.get(k) and not below(k, BOOKKEEPING)]
     values = [_runs(config, k) if k in OTHER_RUNS else short(mine.get(k)) for k in keys]

@@ -36,11 +36,12 @@ def start(program: str, arguments: Sequence[str], run: Run, as_typed: Callable[[
     sys.argv[1:] = [*flags, *(late(words) if several else words)]
     if several and program == "train" and not any(word.startswith("axes=") for word in words):
         sys.argv.append(f"axes=[{','.join(swept)}]")
-    failed = Path(composed(program, [word for word in words if word.startswith("runs_dir=")])["runs_dir"]).absolute()
-    failed /= f".failed-{os.getpid()}"
-    os.environ |= {FAILED: str(failed), "PYTHONPATH": os.pathsep.join([str(HOME), os.environ.get("PYTHONPATH", "")])}
+    if several:
+        runs_dir = composed(program, [word for word in words if word.startswith("runs_dir=")])["runs_dir"]
+        os.environ[FAILED] = str(Path(runs_dir, f".failed-{os.getpid()}").absolute())
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(HOME), os.environ.get("PYTHONPATH", "")])
     hydra.main(config_path=str(CONF), config_name=program, version_base="1.3")(partial(_job, run))()
-    if failed.is_file():
+    if several and (failed := Path(os.environ[FAILED])).is_file():
         lines = failed.read_text(encoding="utf-8").strip("\n").split("\n")
         failed.unlink()
         print(*(f"failed: {line}" for line in lines), sep="\n", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Two clones in different folders train a cell: adapter, head and all other files are equal byte for byte."""
+"""This tree and a copy in another folder train a cell: adapter, head and all other files are equal byte for byte."""
 
 import json
 import shutil
@@ -16,27 +16,28 @@ TRAIN += " data.validation=4 objective.warmup=1 max_length=32 accelerator=cpu ru
 ELSEWHERE = ("tests", "docs", ".ci", "benchmarks", "assets", "analysis", "representation", "evaluation")
 
 
-def clone(folder: Path, base: Path) -> Path:
-    """Copy what the commands need of this tree to `folder`, with base and pairs beside it; return it."""
+def clone(folder: Path) -> Path:
+    """Copy what the commands need of this tree to `folder`; return it."""
     words = ["git", "ls-files", "-co", "--exclude-standard"]
     listed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in listed.splitlines():
         if not name.startswith(ELSEWHERE):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, folder / name)
-    shutil.copytree(base, folder / "base")
-    write_triples(folder / "pairs.jsonl")
     return folder
 
 
 @pytest.mark.slow
-def test_two_clones_train_to_equal_bytes(small_model, tmp_path):
-    found = []
-    for place in ("one", "somewhere else/other"):
-        tree = clone(tmp_path / place, small_model)
+def test_two_clones_train_to_equal_bytes(small_model, tmp_path, monkeypatch):
+    found, other = [], clone(tmp_path / "somewhere else" / "other")
+    (tmp_path / "one").mkdir()
+    for place, tree in ((tmp_path / "one", None), (other, other)):
+        shutil.copytree(small_model, place / "base")
+        write_triples(place / "pairs.jsonl")
+        monkeypatch.chdir(place)
         done = start(*TRAIN.split(), cwd=tree)
         assert done.returncode == 0, done.stderr[-3000:]
-        run = tree / "runs" / "two" / "multilayer-bi" / "seed0"
+        run = place / "runs" / "two" / "multilayer-bi" / "seed0"
         manifest = json.loads((run / "manifest.json").read_text())
         kept = {name: (run / name).read_bytes() for name in manifest["files"]}
         found.append({**kept, "loss": manifest["loss"]})

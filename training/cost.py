@@ -57,8 +57,9 @@ def training_flops(config: Config) -> TrainingFlops:
             forward = counter.get_total_flops()
             vectors.sum().backward()
         with flop_counter() as backbone, torch.no_grad():
-            encoder.run_backbone(batch)
-    both, cached = counter.get_total_flops(), backbone.get_total_flops() if frozen else 0
+            if frozen:
+                encoder.run_backbone(batch)
+    both, cached = counter.get_total_flops(), backbone.get_total_flops()
     checkpointed = trainer["gradient_checkpointing"] and not frozen
     again = int(trainer["gradcache"]) + int(checkpointed)
     return TrainingFlops((forward - cached) / length, (both - cached) / length, again)
