@@ -52,7 +52,7 @@ def _usable(frame: pd.DataFrame, policy: str) -> tuple[pd.DataFrame, Notes]:
     odd = frame[frame["problem"] != ""]
     if odd.empty:
         return frame, []
-    if policy == "fail":
+    if policy == "fail" or len(odd) == len(frame):
         raise UserError(odd["problem"].iloc[0])
     who = [f"{task} ({listed(m.unique(), 3)})" for task, m in odd.groupby("task", sort=False)["design"]]
     note = f"Left out, since there is no score of what counts (split, subsets): {listed(who, 12)}."

@@ -101,8 +101,8 @@ def _within(source: Source, benchmark: Benchmark) -> Source:
 def _on_one_scale(source: Source) -> Source:
     """Return the source with its scores between -1 and 1 (correlations may be negative).
 
-    A source with a score above `PERCENT_FROM` is in percent. Raises UserError for one outside its scale, and for a
-    model or task with several scores, none above 1, in a source in percent.
+    A source with a score above `PERCENT_FROM` is in percent; a note names tasks there whose scores all lie within 1.
+    Raises UserError for a score outside the scale, and for such a model.
     """
     usable = source.frame[source.frame["problem"] == ""]
     sizes = usable["score"].abs()
@@ -114,15 +114,15 @@ def _on_one_scale(source: Source) -> Source:
         raise UserError(f"{where} is {row['score']:g}, outside {-limit:g} to {limit:g}. Mend it.")
     if limit == 1:
         return source
-    for what in ("model", "task"):
-        largest = sizes.groupby(usable[what], sort=False).agg(["size", "max"])
-        mixed = largest[(largest["size"] > 1) & (largest["max"] <= 1)]
-        if len(mixed):
-            raise UserError(
-                f"{source.path}: scores are 0-100 (largest {top:g}), but all {mixed['size'].iloc[0]} of {what}"
-                f" {mixed.index[0]} lie within 1: the scales are mixed. Mend the one or the others."
-            )
-    note = f"{source.path.name}: scores are 0-100 (largest {top:g}) and were divided by 100."
+    models, tasks = (sizes.groupby(usable[what], sort=False).max() for what in ("model", "task"))
+    low = models[(models > 0) & (models <= 1)]
+    if len(low):
+        raise UserError(
+            f"{source.path}: scores are 0-100 (largest {top:g}), but those of model {low.index[0]} all lie within 1:"
+            " the scales are mixed. Mend the one or the others."
+        )
+    note = f"{source.path.name}: scores are 0-100 (largest {top:g}) and were divided by 100"
+    note += f"; mend those of {listed(tasks.index[tasks <= 1])} if they are 0-1." if (tasks <= 1).any() else "."
     return source.changed(note, frame=source.frame.assign(score=source.frame["score"] / 100.0))
 
 

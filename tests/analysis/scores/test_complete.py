@@ -92,6 +92,8 @@ def test_a_score_that_cannot_be_used_is_a_hole():
     assert found.notes[0].endswith("r2 (b). The first: b.json: no test.")
     with pytest.raises(UserError, match="no test"):
         complete(odd, "ab", "fail")
+    with pytest.raises(UserError, match="gone"):
+        complete(odd.assign(problem="gone"), "ab", "drop_tasks")
     odd.loc[8:, "problem"] = "gone"
     with pytest.raises(UserError, match="0 of 4 tasks are shared"):  # all of seed 1: no mean of fewer seeds
         complete(odd, "ab", "drop_tasks")

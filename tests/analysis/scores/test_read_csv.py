@@ -64,9 +64,8 @@ def test_long_with_type_and_seed(run):
         ("model,task,score,type\na,x,.1,STS\nb,x,.1,Retrieval\n", "task x has the type Retrieval, elsewhere STS"),
         (
             "model,SciFact,BIOSSES\na,70,80\nb,.7,.8\n",
-            r"scores are 0-100 \(largest 80\), but all 2 of model b lie within 1: the scales are mixed",
+            r"scores are 0-100 \(largest 80\), but those of model b all lie within 1: the scales are mixed",
         ),
-        ("model,SciFact,BIOSSES\na,70,.8\nb,71,.9\n", "all 2 of task BIOSSES lie within 1"),
         ("model,SciFact,BIOSSES\na,70,101\nb,71,80\n", "is 101, outside -100 to 100"),
         ("model,SciFact\na,.7\nb,.8\n", "Only one task is left: SciFact"),
     ],
@@ -74,6 +73,11 @@ def test_long_with_type_and_seed(run):
 def test_bad_csv_is_told_in_one_line(run, text, message):
     with pytest.raises(UserError, match=message):
         run(text)
+
+
+def test_what_may_be_on_another_scale_is_said_and_zero_is_a_score(run):
+    notes = run("model,SciFact,BIOSSES\na,70,.8\nb,0,0\n").notes
+    assert any(note.endswith("divided by 100; mend those of BIOSSES if they are 0-1.") for note in notes)
 
 
 def test_a_broken_gz_is_no_trace(tmp_path, read_words):
