@@ -34,7 +34,7 @@ def model_path(path: str | None, weights: bool = True) -> str:
         return str(folder)
     if path.startswith((".", "/", "~", "assets/")) or path.count("/") > 1:
         raise UserError(
-            f"There is no model folder {path}. Give an existing folder or a hub name such as Qwen/Qwen2-0.5B."
+            f"There is no model folder {path}. Give one, or a hub name; of a finished run put it or a link to it there."
         )
     return path
 

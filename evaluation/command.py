@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from cli.errors import UserError, quieten
@@ -13,7 +14,7 @@ from evaluation.candidates import Candidate, Config, candidates, configured
 from evaluation.instructions import MODES, read_instructions
 from evaluation.readings import check_readings, read_by, share_starts
 from evaluation.results import model_folder
-from evaluation.scoring import Counts, Options, Outcome, of_disk, score
+from evaluation.scoring import Options, Outcome, of_disk, score
 
 LIMITS = ENCODER | {
     "overlap": real(0, "not counted", largest=1),
@@ -80,7 +81,7 @@ def run(cfg: Config) -> list[Outcome]:
     print(f"\n{score_table(outcomes)}\n")
     uncontrolled = " allow=[manifest]" if cfg["foreign"] else ""
     for place in dict.fromkeys(outcome.folder.parents[2] for outcome in outcomes):
-        print(f"Scores: {place / 'results'}. Compare them: python -m analysis scores={place}{uncontrolled}")
+        print(f"Scores: {place / 'results'}. Compare them: python -m analysis {quote(f'scores={place}')}{uncontrolled}")
     over = overlap_notes([(o.title, o.overlap, o.unmeasured) for o in outcomes], cfg["overlap"])
     for note in (*over, *_uninstructed(encoders), *_empty(outcomes)):
         print(f"Note: {note}")
@@ -97,8 +98,7 @@ def _refuse_failed(outcomes: Sequence[Outcome]) -> None:
     for cause, tasks in causes.items():
         print(f"failed: {', '.join(tasks)} of {cause}", file=sys.stderr)
     if causes:
-        number = sum(map(len, causes.values()))
-        raise UnfinishedError(f"{number} scores failed; the same command goes on from those that are there.")
+        raise UnfinishedError("Some scores failed, as listed; the same command goes on from those that are there.")
 
 
 def _score_all(encoders: list[Candidate], tasks: list[Any], cfg: Config) -> list[Outcome]:
@@ -176,7 +176,7 @@ def _uninstructed(encoders: Sequence[Candidate]) -> Iterator[str]:
             )
 
 
-def overlap_notes(scored: Sequence[tuple[str, dict[str, Counts], str]], largest: float | None) -> Iterator[str]:
+def overlap_notes(scored: Sequence[tuple[str, dict[str, dict[str, int]], str]], largest: float | None) -> Iterator[str]:
     """Name the tasks of which more than the share `largest` of the texts was trained on, and what was not counted.
 
     scored: title, counts by task, and what is lacking, of each encoder.

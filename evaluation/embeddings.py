@@ -18,7 +18,6 @@ import numpy as np
 from records.files import write_json
 from records.fingerprint import of_value
 
-FOLDER = "embeddings"
 KEY_BYTES = 16
 KEPT_SECONDS = 30.0  # between two times that rows are made safe: what a kill costs
 ALL = slice(None)
@@ -131,7 +130,7 @@ def open_store(encoder: Encoder, cache_dir: Path | None) -> EmbeddingStore:
         "sources": sources(),
         "versions": versions("tokenizers"),  # the key of a vector is its text, so tokens matter here
     }
-    folder = cache_dir / FOLDER / encoder.fingerprint[:24] / of_value(identity)[:12]
+    folder = cache_dir / "embeddings" / encoder.fingerprint[:24] / of_value(identity)[:12]
     if not (folder / "identity.json").is_file():
         write_json(folder / "identity.json", identity)
     return EmbeddingStore(folder, encoder.embedding_dim)

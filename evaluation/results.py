@@ -94,13 +94,14 @@ def digest(folder: Path, task: Any) -> str:
 
 def describe_tasks(results: Path, tasks: Iterable[Any]) -> None:
     """Add type, main score and source of `tasks` to <results>/tasks.json."""
-    path = results / "tasks.json"
+    path, described = results / "tasks.json", dict[str, Any]()
+    for meta in (task.metadata for task in tasks):
+        source = meta.description if meta.dataset["path"].startswith("local/") else meta.dataset["path"]
+        described[meta.name] = {"type": meta.type, "main_score": meta.main_score, "source": source}
+    if described.items() <= (read_object(path) or {}).items():
+        return  # the folder may be one to read only
     with alone_in(results, wait=True):  # another command may add its own
-        known = read_object(path) or {}
-        for meta in (task.metadata for task in tasks):
-            source = meta.description if meta.dataset["path"].startswith("local/") else meta.dataset["path"]
-            known[meta.name] = {"type": meta.type, "main_score": meta.main_score, "source": source}
-        write_json(path, dict(sorted(known.items())))
+        write_json(path, dict(sorted({**(read_object(path) or {}), **described}.items())))
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -21,7 +21,6 @@ from records.lineage import texts_read
 
 # parts of the record that grow with the tasks
 BY_NAME = ("inputs", "tasks", "scores", "overlap", "empty", "instructions_used")
-Counts = dict[str, int]
 
 
 @dataclass
@@ -33,7 +32,7 @@ class Outcome:
     scores: dict[str, tuple[str, float]] = field(default_factory=dict)  # task -> (type, main score)
     computed: int = 0  # tasks; the others were finished before
     texts: int = 0  # encoded
-    overlap: dict[str, Counts] = field(default_factory=dict)  # task -> its texts, and those among the training texts
+    overlap: dict[str, dict[str, int]] = field(default_factory=dict)  # task -> its texts, and those trained on
     unmeasured: str = ""  # digest of training texts that are not there, so that no overlap is counted
     empty: dict[str, int] = field(default_factory=dict)  # task -> how often an empty text was asked for
     failed: dict[str, str] = field(default_factory=dict)  # task -> why it has no score
@@ -172,7 +171,7 @@ class Scoring:
         self._write(task, self.counter.counts() if self.counter and self.counter.seen else {})
         return True
 
-    def _write(self, task: Any, counted: Counts) -> None:
+    def _write(self, task: Any, counted: dict[str, int]) -> None:
         """Put the facts of a new score into the record beside the scores, to which another command may add its own."""
         name, record = task.metadata.name, self.record
         with alone_in(self.folder, wait=True):

@@ -66,6 +66,14 @@ def test_a_finished_task_is_not_computed_again(tasks: list, candidate, bag) -> N
     assert second.scores == first.scores
 
 
+def test_what_is_finished_is_read_from_a_folder_that_nobody_may_write(tasks: list, candidate) -> None:
+    run = candidate()
+    score(run, tasks, Options())
+    before = {path: path.stat().st_mtime_ns for path in run.results.rglob("*")}
+    assert score(run, tasks, Options()).computed == 0
+    assert {path: path.stat().st_mtime_ns for path in run.results.rglob("*")} == before
+
+
 def test_a_half_written_file_is_computed_again(tasks: list, candidate) -> None:
     first = score(candidate(), tasks, Options())
     (first.folder / "Graded.json").write_text('{"task_name": "Graded", "scor')
