@@ -1,6 +1,6 @@
 """An encoder from a configuration (untrained) or from a run folder (trained)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from encoders.adapter import REMEDY, adapter_files, load_adapter, merge_stages, 
 from encoders.attention.pattern import pattern_of
 from encoders.attention.probe import probe
 from encoders.attention.switch import set_attention
-from encoders.backbone import check_names, empty_backbone, load_backbone, load_tokenizer
+from encoders.backbone import check_names, load_backbone, load_tokenizer
 from encoders.encoder import Encoder, experts_of, prove_routers
 from encoders.fast.passes import spare_norms
 from encoders.identity import base_fingerprints, deciding
@@ -22,7 +22,6 @@ from encoders.precision import (
     Precision,
     be_deterministic,
     best_device,
-    refuse_quantised,
     resolve_autocast,
     resolve_precision,
     store_as_computed,
@@ -54,7 +53,6 @@ def build_encoder(
     be_deterministic(cfg["deterministic"])
     stages = read_stages(cfg.get("lineage")) if stages is None else stages
     if stages:
-        refuse_quantised(cfg, "lineage=")
         check_base({stage.folder: stage.manifest for stage in stages}, base_fingerprints(cfg["model"]))
     for pooler_config in (cfg["pooler"], *others):
         refuse_blind(pooler_config, cfg["attn"]["name"])
@@ -140,21 +138,10 @@ def _stages(cfg: Config, run: Path | None) -> list[Stage]:
     return recorded_stages(whole, cfg.get("lineage"))
 
 
-def fingerprint_of(cfg: Config, run: Path | None) -> str:
-    """Return the fingerprint of `loaded(cfg, run)` without reading weights of the base, or proving anything of it."""
-    if run:
-        return digest_of(cfg, run, load_file(run / "head.safetensors"))
-    backbone = empty_backbone(cfg["model"], torch.float32)
-    shape, seed = backbone.config.get_text_config(), stream_seed(cfg["seed"], "head")
-    sizes = (shape.hidden_size, shape.num_hidden_layers)
-    return digest_of(cfg, None, build_pooler(cfg["pooler"], *sizes, seed, experts_of(backbone)))
-
-
-def digest_of(cfg: Config, run: Path | None, head: Pooler | Mapping[str, torch.Tensor]) -> str:
+def digest_of(cfg: Config, run: Path | None, head: Pooler) -> str:
     """sha256 of what decides states, of what was trained, and of the settings that move a vector."""
     base = deciding(cfg, [stage.facts for stage in _stages(cfg, run)], _precision(cfg, best_device(cfg["accelerator"])))
     adapter = {"adapter": of_adapter(cfg, run)} if run and adapter_files(cfg) else {}
-    tensors = head.state_dict() if isinstance(head, Pooler) else head
     settings = {  # what dims cut off later moves no vector
         "max_length": _cut(cfg),
         "evaluation": {k: v for k, v in cfg["evaluation"].items() if k != "dims"},
@@ -164,7 +151,7 @@ def digest_of(cfg: Config, run: Path | None, head: Pooler | Mapping[str, torch.T
         settings["template"] = asdict(template_of(cfg))
     if reads_padding(cfg["pooler"]):  # its vectors depend on the side of padding, and on who shares a forward pass
         settings["padding"] = [cfg["padding_side"], cfg["token_budget"]]
-    return of_value([base, {"head": of_tensors(tensors), **adapter}, settings])
+    return of_value([base, {"head": of_tensors(head.state_dict()), **adapter}, settings])
 
 
 def _precision(cfg: Config, device: torch.device) -> Precision:
@@ -175,7 +162,7 @@ def _precision(cfg: Config, device: torch.device) -> Precision:
 def _load_trained(encoder: Encoder, cfg: Config, run: Path, precision: Precision) -> None:
     with reading(run, REMEDY):
         if adapter_files(cfg):
-            merged = precision.weights is torch.float32 and not cfg["model"]["quantise"]  # others round it away
+            merged = precision.weights is torch.float32  # others round it away
             encoder.backbone = load_adapter(encoder.backbone, cfg, run, merged)
         head = load_file(run / "head.safetensors")
         check_names(str(run / "head.safetensors"), encoder.pooler.state_dict(), head, REMEDY)
