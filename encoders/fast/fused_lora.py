@@ -125,7 +125,7 @@ class _FusedLora(torch.autograd.Function):
                 w, b, lora_a, lora_b = (t if t is None else t.to(dtype) for t in of_layer)
                 assert w is not None and lora_a is not None and lora_b is not None  # noqa: PT018
                 y = flat @ w.T if b is None else torch.addmm(b, flat, w.T)
-                z = _masked(flat, _factor(keep, flat)) @ lora_a.T
+                z = _masked(flat, keep) @ lora_a.T
                 outputs.append(y.addmm_(_weighted(z, spread), lora_b.T, alpha=scale).view(*x.shape[:-1], -1))
                 saved += [keep, w, lora_a, lora_b, z]
         ctx.save_for_backward(*saved)
@@ -149,15 +149,14 @@ class _FusedLora(torch.autograd.Function):
                     part = (of_z * z).unflatten(1, (spread.shape[1], -1)).sum(dim=-1, dtype=ctx.weights[0])
                     of_weights = part if of_weights is None else of_weights.add_(part)
                 of_z = _weighted(of_z, spread)
-                mask = _factor(keep, flat)
                 of_a = of_b = None
                 if ctx.needs_input_grad[7 + 5 * i]:
-                    of_a = (of_z.T @ _masked(flat, mask)).to(ctx.adapter)
+                    of_a = (of_z.T @ _masked(flat, keep)).to(ctx.adapter)
                     of_b = (g.T @ _weighted(z, spread)).to(ctx.adapter).mul_(ctx.scale)
                 of_tensors += [None, None, None, of_a, of_b]
                 if ctx.needs_input_grad[0]:
                     part = of_z @ lora_a
-                    part = _masked(part, mask, part).addmm_(g, w)
+                    part = _masked(part, keep, part).addmm_(g, w)
                     of_x = part.to(ctx.input[0]) if of_x is None else of_x.add_(part)
         if of_weights is not None:
             of_weights = of_weights.view(ctx.weights[1])
@@ -174,23 +173,10 @@ def _by_layer(tensors: Sequence[Any]) -> list[Sequence[Any]]:
     return [tensors[i : i + 5] for i in range(0, len(tensors), 5)]
 
 
-def _factor(keep: Tensor | None, x: Tensor) -> Tensor | None:
-    """The mask as `_masked` takes it for x: of 16-bit numbers on a CPU as bits, all ones where an entry is kept.
-
-    In a product torch widens each byte by itself; widened at once and applied by `and` it takes half the time or less.
-    A compiled kernel reads the bytes as they are.
-    """
-    if keep is None or not _has_bits(x, keep) or _compiled():
-        return keep
-    return keep.view(torch.int8).to(torch.int16).neg_()
-
-
 def _masked(x: Tensor, mask: Tensor | None, out: Tensor | None = None) -> Tensor:
     """Zeros where `mask` drops an entry of x. out: memory that may be written, x itself or other."""
-    if mask is None:
-        return x
-    if not (_has_bits(x, mask) and _compiled()):
-        return (x.view(torch.int16) & mask).view(x.dtype) if mask.dtype is torch.int16 else x * mask
+    if mask is None or not (_has_bits(x, mask) and _compiled()):
+        return x if mask is None else x * mask
     x, out = x.contiguous(), torch.empty(x.shape, dtype=x.dtype) if out is None else out
     bits, of_out = (t.view(-1).view(torch.uint16).numpy() for t in (x, out))
     kernels().mask(bits, mask.view(-1).numpy(), of_out)

@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from cli.errors import UserError
-from encoders import chunking
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.precision import PRECISIONS
 from encoders.text_encoder import TextEncoder
@@ -27,7 +26,7 @@ def host_error() -> RuntimeError:
 @pytest.fixture(autouse=True)
 def _nothing_to_free(monkeypatch):
     """Memory is never short here: to go through all objects at every halving takes most of the time of these tests."""
-    monkeypatch.setattr(chunking.gc, "collect", lambda: 0)
+    monkeypatch.setattr("encoders.text_encoder.gc.collect", lambda: 0)
 
 
 @pytest.fixture
