@@ -172,31 +172,38 @@ def split(examples: list[Triple], data: Config) -> tuple[list[Triple], list[Trip
 
 def apart(kept: list[Triple], held_out: Sequence[Triple], mix: bool) -> list[Triple]:
     """Return the examples of `kept` whose query and positive are none of the held-out examples' texts and, of another
-    source of a mix, hold none of those of `LONG` words or more.
+    source of a mix, hold none of those of `LONG` words or more. Case and number of blanks do not count.
 
     Of a source that would lose nearly all, since its positives are names of labels or the like, those with a query of
     their own stay. Raises `UserError` where a source has none.
     """
-    queries, texts = {t.query for t in held_out}, {text for t in held_out for text in (t.query, t.positive)}
+    texts = {(side, t.origin) for t in held_out for side in _sides(t)}
+    whole, queries = {text for text, _ in texts}, {_sides(t)[0] for t in held_out}
     by_word: dict[str, list[tuple[str, str]]] = defaultdict(list)  # one word of a text -> that text and its source
-    for text, source in {(text, t.origin) for t in held_out if mix for text in (t.query, t.positive)}:
+    for text, source in texts if mix else ():
         if len(words := text.split()) >= LONG:
             by_word[max(words[1:-1], key=len)].append((text, source))
 
-    def holds(t: Triple) -> bool:
-        sides = [(side, word) for side in (t.query, t.positive) for word in by_word.keys() & side.split()]
-        return any(text in side and source != t.origin for side, word in sides for text, source in by_word[word])
+    def known(t: Triple) -> bool:
+        sides = _sides(t)
+        near = [(side, *held) for side in sides for word in by_word.keys() & side.split() for held in by_word[word]]
+        return not whole.isdisjoint(sides) or any(text in side and source != t.origin for side, text, source in near)
 
     left: list[int] = []
     for name, numbers in (by_source(kept) if mix else {"": range(len(kept))}).items():
-        own = [i for i in numbers if texts.isdisjoint((kept[i].query, kept[i].positive)) and not holds(kept[i])]
+        own = [i for i in numbers if not known(kept[i])]
         if len(own) < LEAST_LEFT * len(numbers):
-            own = [i for i in numbers if kept[i].query not in queries]
+            own = [i for i in numbers if _sides(kept[i])[0] not in queries]
         if not own:
             of = f"data.sources.{name}" if mix else "the data"
             raise UserError(f"All examples of {of} share their query with a held-out one. Lower validation=.")
         left += own
     return [kept[i] for i in sorted(left)]
+
+
+def _sides(t: Triple) -> tuple[str, str]:
+    """Query and positive as they are compared."""
+    return " ".join(t.query.lower().split()), " ".join(t.positive.lower().split())
 
 
 def of_percent(text: str, percent: int) -> bool:

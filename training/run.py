@@ -81,8 +81,8 @@ def build(config: Config, folder: Path) -> tuple[StepModule, list[Triple], SetUp
     kind = objective_class(config["objective"]["name"])
     assert issubclass(kind, Objective)
     examples = kind.read(config["data"], config["cache_dir"])
-    check_examples(config, examples)
     kept, held_out = kind.split(examples, config)
+    check_examples(config, kept)
     setup = set_up(config, str(folder))
     encoder = setup.encoder
     kind.check_width(config["objective"], encoder.pooler.embedding_dim)

@@ -134,6 +134,8 @@ def test_repeated_records_and_answers_are_not_trained_on_where_one_is_held_out(c
     assert texts_of(trained).isdisjoint(texts_of(held_out))
     assert set(trained) == {t for t in records if texts_of([t]).isdisjoint(texts_of(held_out))}, "and all others"
     assert f"{293 - len(trained)} examples share a text with held-out ones" in capsys.readouterr().err
+    blanks = [Triple("a b", "c"), Triple("A  b\n", "d"), *(Triple(f"q{i}", f"a{i}") for i in range(8))]
+    assert split(blanks, {"validation": 1}) == (blanks[2:], blanks[:1]), "case and blanks do not count"
     of_labels = [Triple(f"q{i}", f"name of label {i % 3}") for i in range(30)]
     assert [len(part) for part in split(of_labels, {"validation": 7})] == [23, 7], "all share a positive"
     with pytest.raises(UserError, match="All examples of the data share their query with a held-out one"):
