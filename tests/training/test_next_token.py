@@ -7,17 +7,19 @@ from statistics import fmean
 import pytest
 import torch
 from safetensors.torch import load_file
+from tokenizers import normalizers
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from cli.errors import UserError
 from corpora.raw_text import read_texts
 from corpora.triples import Triple
+from encoders.tokens import TextTokenizer
 from records.lineage import ADAPTER
 from records.manifest import HELD_OUT
 from records.run_folder import RunFolder
 from tests.training.raw_stages import WORDS, quick_stage
 from training.batches import of_percent
-from training.objectives.next_token import NextToken
+from training.objectives.next_token import NextToken, bytes_read
 from training.run import train_run
 from training.set_up import set_up
 
@@ -50,6 +52,19 @@ def token_by_token(folder, texts, start):
                 nats -= float(logits.log_softmax(dim=-1)[window[i]])
                 predicted += 1
     return nats, predicted, cut
+
+
+def test_bytes_are_those_that_the_tokenizer_reads(compose_cell, headed_model, hub_model):
+    """NFC makes one letter of two; SentencePiece's marks of spaces are no bytes of the text."""
+    of = {
+        name: TextTokenizer(AutoTokenizer.from_pretrained(folder), 8)
+        for name, folder in (("nfc", headed_model), ("marks", hub_model))
+    }
+    assert bytes_read("caf" + "e\u0301 x", of["nfc"]) == len("caf\u00e9 x".encode())
+    backend = of["marks"].tokenizer.backend_tokenizer
+    backend.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    assert bytes_read("a b c", of["marks"]) == 5
+    assert bytes_read(" a", of["marks"]) == 2
 
 
 @pytest.mark.parametrize(("model", "start"), [("headed_model", []), ("hub_model", [1])])

@@ -33,7 +33,7 @@ ALL, MEAN = "bits per byte", "mean of domains"
 
 @dataclass
 class Document:
-    """A held-out document. size: bytes of UTF-8; rows: its windows; per_byte: bits, as last scored."""
+    """A held-out document. size: `bytes_read`; rows: its windows; per_byte: bits, as last scored."""
 
     text: str
     size: int
@@ -67,7 +67,7 @@ class NextToken(Objective):
         self.documents, self.last = defaultdict[str, list[Document]](list), Scores()
         for t, of_text in zip(held_out, document_windows([t.query for t in held_out], setup.tokenizer), strict=True):
             rows = [self._predicted(window) for window in of_text]
-            self.documents[t.source].append(Document(t.query, len(t.query.encode()), rows))
+            self.documents[t.source].append(Document(t.query, bytes_read(t.query, setup.tokenizer), rows))
 
     @staticmethod
     def check(config: Config) -> None:
@@ -120,7 +120,7 @@ class NextToken(Objective):
             nats = iter(self.loss.nats([row for d in documents for row in d.rows]))
             for d in documents:
                 unpredicted = sum(row.tokens.roles[0] != BOS for row in d.rows)
-                d.per_byte = per_byte(sum(islice(nats, len(d.rows))), unpredicted, len(self.loss.head), [d.text])
+                d.per_byte = per_byte(sum(islice(nats, len(d.rows))), unpredicted, len(self.loss.head), d.size)
         scores = {domain: mean_per_byte(documents) for domain, documents in self.documents.items()}
         every = mean_per_byte([d for documents in self.documents.values() for d in documents])
         self.last = {ALL: every, MEAN: fmean(scores.values()), **scores}
@@ -166,6 +166,17 @@ def windows(ids: Sequence[int], eos: int, length: int) -> list[list[int]]:
     return [[*ids, eos][i : i + length] for i in range(0, len(ids) + 1, length)]
 
 
-def per_byte(nats: float, unpredicted: int, vocabulary: int, texts: Sequence[str]) -> float:
-    """Return bits per byte of UTF-8 of texts whose predicted tokens cost `nats`; the others cost log2 V each."""
-    return (nats + unpredicted * math.log(vocabulary)) / math.log(2) / sum(len(t.encode()) for t in texts)
+def bytes_read(text: str, tokenizer: TextTokenizer) -> int:
+    """Return the bytes of UTF-8 that the tokenizer sees of `text`: those after its normalisation, such as NFC.
+
+    SentencePiece's marks of spaces count as the spaces that they stand for, one put before the text not at all.
+    """
+    normalizer = getattr(getattr(tokenizer.tokenizer, "backend_tokenizer", None), "normalizer", None)
+    seen = text if normalizer is None else normalizer.normalize_str(text).replace("\u2581", " ")
+    before = len(text) - len(text.lstrip(" "))
+    return len(seen.removeprefix(" " * (before + 1)).encode()) + (before if seen.startswith(" " * (before + 1)) else 0)
+
+
+def per_byte(nats: float, unpredicted: int, vocabulary: int, size: int) -> float:
+    """Return bits per byte of `size` bytes whose predicted tokens cost `nats`; the others cost log2 V each."""
+    return (nats + unpredicted * math.log(vocabulary)) / math.log(2) / size
