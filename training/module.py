@@ -103,10 +103,15 @@ class StepModule(pl.LightningModule):
 
     def learning_rate_factor(self, step: int) -> float:
         """Linear warm-up over `warmup` steps, then linear decay that would be zero at step `decay_steps`."""
-        warmup = self.cfg["objective"]["warmup"]
+        warmup = self.warmup
         if step < warmup:
             return (step + 1) / warmup
         return (self.decay_steps - step) / max(1, self.decay_steps - warmup)
+
+    @property
+    def warmup(self) -> int:
+        """Steps of the warm-up, at most those of the run, so that the rate peaks."""
+        return min(self.cfg["objective"]["warmup"], self.cfg["trainer"]["max_steps"])
 
     def configure_optimizers(self) -> Any:
         """AdamW over adapter, router of experts and head, each with its own learning rate."""

@@ -1,7 +1,9 @@
 """A run from its configuration to its folder and its manifest: the steps in order, the same for every objective."""
 
+import sys
 from collections import Counter
 from contextlib import nullcontext
+from copy import copy
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import torch
 from pytorch_lightning.utilities import rank_zero_only
 
-from cli.errors import quieten
+from cli.errors import UserError, quieten
 from corpora.mix import facts
 from corpora.overlap import keep_texts
 from corpora.triples import Triple, described
@@ -30,6 +32,8 @@ from training.set_up import SetUp, fit_statistics, sample, save_trained, set_up
 from training.validation import SHOWN, HeldOut
 
 Config = dict[str, Any]
+MANY = 0.2  # of the texts: from there on that they are cut is a warning
+TRIED = 8  # steps, until one compares something
 
 
 def run(config: Config, folder: Path) -> None:
@@ -187,6 +191,7 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
         "elementwise": elementwise(encoder.backbone),
         "parameters": parameters(encoder),
         "seeds": stream_seeds(config["seed"]),
+        "texts_cut": texts_cut(module),
         "threads": torch.get_num_threads(),
         **environment(instruction_sets=instruction_sets(encoder.backbone)),
         "code": code(),
@@ -199,11 +204,41 @@ def announcement(folder: RunFolder, module: StepModule, manifest: Config) -> str
     small = Counter(objective.examples[i].source for i in module.order.never).most_common()
     listed = ", ".join(f"{name} {count}" for name, count in small[:8]) + ", ..." * (len(small) > 8)
     never = f" (never, of sources smaller than a batch: {listed})" if small else ""
-    return (
+    text = (
         f"{folder.path}: {trainer['max_steps']} steps of {trainer['global_batch_size']} {objective.unit} from "
         f"{manifest['data']['trained_on']:,}{never}; {sizes['adapter']:,} adapter and {sizes['head']:,} head "
         "parameters train."
     )
+    warmup, share, length = module.cfg["objective"]["warmup"], manifest["texts_cut"], module.cfg["max_length"]
+    if warmup > module.warmup:
+        text += f" objective.warmup={warmup} is longer than the run, and cut to its {module.warmup} steps."
+    if share is not None:
+        text += f" max_length={length} cuts {share:.0%} of the texts of the first step."
+        text += f"\nwarning: {share:.0%} of the texts are longer than max_length={length}. Raise it." * (share > MANY)
+    return text
+
+
+def texts_cut(module: StepModule) -> float | None:
+    """Return the share of the texts of the first step that max_length cuts; None without a step.
+
+    Raises `UserError` where no query is compared with another document than its own, in that step and the next ones.
+    """
+    work, steps = module.objective.work, range(min(TRIED, module.cfg["trainer"]["max_steps"]))
+    usual, uncut = work.tokenizer, copy(work.tokenizer)
+    uncut.max_length, share, idle = sys.maxsize, None, bool(steps)
+    work.tokenizer = uncut
+    for step in steps:
+        _, layout, rows = module.prepared(step)
+        share = share if step else sum(len(row) > usual.max_length for row in rows) / len(rows)
+        if not (idle := not module.objective.compares(layout)):
+            break
+    work.tokenizer = usual
+    if idle:
+        raise UserError(
+            "No query meets another document than its own: all documents of a batch are alike, or of one label. "
+            "Give data with different positives."
+        )
+    return share
 
 
 def step_facts(module: StepModule) -> Config:

@@ -24,6 +24,10 @@ def test_by_default_the_rate_ends_one_step_after_the_last():
     assert rates(config(5, 1, None), 100) == pytest.approx([1.0, 1.0, 0.75, 0.5, 0.25])
 
 
+def test_a_warm_up_longer_than_the_run_is_cut_to_it():
+    assert rates(config(4, 10, None), 100) == pytest.approx([0.25, 0.5, 0.75, 1.0])
+
+
 def test_in_three_epochs_of_which_a_part_is_trained_the_rate_hardly_falls():
     """transformers' linear schedule over 3 epochs of 100 steps, of which LLM2Vec's code trains the first steps."""
     found = rates(config(20, 0, 3), 100)

@@ -44,6 +44,27 @@ def test_an_interruption_with_other_data_or_code_is_noticed():
 
 
 @pytest.mark.slow
+def test_texts_that_max_length_cuts_are_counted_and_a_warm_up_longer_than_the_run_is_named(cell, tmp_path, capsys):
+    rows = [{"query": f"the {i}", "positive": f"a sum of {i} arrays" * (1 + 9 * (i % 2))} for i in range(20)]
+    (tmp_path / "long.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    words = [f"data.path='{tmp_path}/long.jsonl'", "trainer.max_steps=1", "trainer.global_batch_size=16"]
+    train_run(cell("mean", "bi", *words, "objective.warmup=5"), RunFolder(tmp_path / "run"))
+    assert RunFolder(tmp_path / "run").manifest()["texts_cut"] == pytest.approx(0.25, abs=0.05)  # half the positives
+    said = capsys.readouterr().out
+    assert "% of the texts are longer than max_length=48. Raise it." in said
+    assert "objective.warmup=5 is longer than the run, and cut to its 1 steps" in said
+
+
+@pytest.mark.slow
+def test_a_run_that_compares_nothing_is_refused(cell, tmp_path):
+    rows = [{"query": f"the {i}", "positive": "always the same"} for i in range(20)]
+    (tmp_path / "same.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(UserError, match="No query meets another document than its own"):
+        train_run(cell("mean", "bi", f"data.path='{tmp_path}/same.jsonl'"), RunFolder(tmp_path / "run"))
+    assert not (tmp_path / "run" / "manifest.json").exists()
+
+
+@pytest.mark.slow
 def test_sources_smaller_than_a_batch_are_named_and_not_counted(cell, tmp_path, capsys):
     counts = {"a": 20, "b": 20, "c": 5}
     rows = [{"query": f"{s} {i}", "positive": f"to {s}{i}", "source": s} for s, n in counts.items() for i in range(n)]

@@ -170,7 +170,7 @@ def loss_of(decoder: PreTrainedModel, ids: Tensor) -> tuple[Tensor, Tensor]:
 
 def learning_rate_factor(step: int, steps: int, objective: Config) -> float:
     """Warm-up over `warmup` steps, plateau, then linear decay over the last `decay` share of the steps."""
-    warm = min(1.0, (step + 1) / max(1, objective["warmup"]))
+    warm = min(1.0, (step + 1) / max(1, min(objective["warmup"], steps)))
     return warm * min(1.0, max(0.0, (steps - step) / max(1.0, objective["decay"] * steps)))
 
 

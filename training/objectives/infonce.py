@@ -10,6 +10,7 @@ from torch.nn import functional as F
 
 from cli.errors import UserError
 from cli.limits import Limit, check_dims, real
+from corpora.mix import shares, sources
 from corpora.triples import Triple, read_triples
 from encoders.templates import DEFAULT, Template
 from encoders.tokens import Tokens
@@ -61,6 +62,9 @@ class Contrastive(Objective):
         """Refuse prefixes beyond the embedding."""
         check_dims("objective.matryoshka", objective["matryoshka"], width)
 
+    def compares(self, layout: Candidates) -> bool:
+        return int((~layout.masked).sum()) > len(layout.queries)  # each query has its own positive
+
     def backward(self, layout: Candidates, rows: list[Tokens], step: int) -> Tensor:
         return self.work.backward(rows, contrastive_loss(layout, self.keys), step)
 
@@ -77,10 +81,17 @@ class InfoNCE(Contrastive):
         self.work, self.examples, self.keys = setup.work, examples, setup.config["objective"]
         self.instruction = setup.config["data"].get("instruction")
         self.counts = {}
-        if any(t.kind == "graded" for t in examples):
-            raise UserError("objective=infonce takes every pair for a positive; graded pairs need objective=mixed.")
         held_out = [t for t in held_out if t.kind != "graded"]
         self.validation = Validation(setup.text_encoder(), held_out, self.instruction, setup.run)
+
+    @staticmethod
+    def check(config: Config) -> None:
+        """Refuse sizes that do not fit, and graded pairs."""
+        Contrastive.check(config)
+        data = config["data"]
+        of_mix = [source for name, source in sources(data).items() if shares(data)[name]] if "mix" in data else [data]
+        if any(source.get("reader", "").endswith("graded") for source in of_mix):
+            raise UserError("objective=infonce takes every pair for a positive; graded pairs need objective=mixed.")
 
     @staticmethod
     def texts_per_example(objective: Config) -> int:

@@ -76,6 +76,10 @@ class Objective(ABC):
         It is called in a thread while an earlier step runs, so it depends on its arguments alone.
         """
 
+    def compares(self, layout: Any) -> bool:
+        """Return whether the loss of a batch compares anything, so that its gradient is not zero."""
+        return True
+
     @abstractmethod
     def backward(self, layout: Any, rows: list[Tokens], step: int) -> Tensor:
         """Add the gradient of the loss to the trained parameters; return the loss (scalar, detached)."""

@@ -29,7 +29,7 @@ OUTCOMES = (
     "flops",
 )
 NOT_COMPARED = {  # and why
-    **dict.fromkeys((*OUTCOMES, "parameters", "validation_ndcg_at_10", "states", "files"), "outcomes"),
+    **dict.fromkeys((*OUTCOMES, "parameters", "validation_ndcg_at_10", "states", "files", "texts_cut"), "outcomes"),
     **dict.fromkeys(("study", "config.study", "config.runs_dir", "config.cache_dir", "config.logging"), "bookkeeping"),
     **dict.fromkeys(("config.resume", "config.check", "config.axes", "config.trainer.progress"), "bookkeeping"),
     "config.launcher": "bookkeeping",
