@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from cli.errors import UserError
 from corpora.cleaning import CLEANING_VERSION
+from corpora.copies import NearCopies, distinct
 from corpora.docstrings import STDLIB, Docstring, package_sources, read_docstrings, read_lines, subpackages, write_lines
-from corpora.near_copies import NearCopies, distinct
 from corpora.triples import Triple
 from records.fingerprint import of_value
 

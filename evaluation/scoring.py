@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError, disk_fault
-from corpora.overlap import OverlapCount, place
+from corpora.copies import OverlapCount, place
 from encoders.templates import template_of
 from evaluation import results
 from evaluation.candidates import Candidate

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from cli.errors import UserError
+from corpora.copies import first_words, word_count
 from corpora.docstrings import Docstring
-from corpora.near_copies import first_words, word_count
 from encoders.templates import TEXT_FIELD
 from encoders.text_encoder import by_token_budget
 from encoders.tokens import Batch, TextTokenizer, Tokens

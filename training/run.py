@@ -12,8 +12,8 @@ import torch
 from pytorch_lightning.utilities import rank_zero_only
 
 from cli.errors import UserError, quieten
+from corpora.copies import keep_texts
 from corpora.mix import facts
-from corpora.overlap import keep_texts
 from corpora.triples import Triple, described
 from encoders.identity import base_fingerprints, instruction_sets
 from encoders.jit_layer import elementwise

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
+from corpora.copies import first_words, word_count
 from corpora.docstrings import package_sources, package_version, read_docstrings
-from corpora.near_copies import first_words, word_count
 from evaluation.tasks.docs_documents import Document, Sizes, select
 from evaluation.tasks.task_data import TaskData
 from records.files import write_text

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from cli.errors import UserError
+from corpora.copies import distinct
 from corpora.docstrings import Docstring, subpackages
-from corpora.near_copies import distinct
 
 MODULE_SHARE = 10  # documents of one module, so that a query meets neighbours of its own answer
 VENDORED = {"externals", "_lib", "extern", "_vendored"}

@@ -9,9 +9,9 @@ import pytest
 
 from cli.compose import composed, plain
 from corpora.classes import docstring_classes
+from corpora.copies import shingles
 from corpora.docstring_pairs import docstring_graded, docstrings
 from corpora.docstrings import read_docstrings
-from corpora.near_copies import shingles
 from corpora.raw_text import read_texts
 
 pytestmark = pytest.mark.slow  # reads every package of the study

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.near_copies import SPACED, NearCopies, distinct, first_words, shingles, word_count, words_of
+from corpora.copies import SPACED, NearCopies, distinct, first_words, shingles, word_count, words_of
 
 
 @cache

@@ -3,7 +3,7 @@
 import pytest
 
 from cli.errors import UserError
-from corpora.overlap import FOLDER, OverlapCount, keep_texts, key_of, place, write_texts
+from corpora.copies import FOLDER, OverlapCount, keep_texts, key_of, place, write_texts
 from corpora.triples import Triple
 
 

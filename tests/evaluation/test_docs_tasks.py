@@ -9,8 +9,8 @@ from datasets import Dataset
 from scipy.stats import spearmanr
 
 from cli.compose import composed
+from corpora.copies import distinct
 from corpora.docstrings import read_docstrings
-from corpora.near_copies import distinct
 from evaluation.scoring import Options, score
 from evaluation.tasks import docs
 from evaluation.tasks.chosen import listed, mteb_task

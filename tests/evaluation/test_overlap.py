@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from corpora.overlap import place, write_texts
+from corpora.copies import place, write_texts
 from evaluation.command import overlap_notes
 from evaluation.results import written_record
 from evaluation.scoring import Options, Outcome, score, training_files

@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from corpora.overlap import OverlapCount, key_of, place
+from corpora.copies import OverlapCount, key_of, place
 from encoders.adapter import merge_stages
 from encoders.backbone import load_backbone
 from encoders.loading import build_encoder, load_run, untrained

@@ -19,7 +19,7 @@ from cli.limits import (
     check_limits,
     real,
 )
-from corpora.near_copies import NearCopies, first_words, word_count
+from corpora.copies import NearCopies, first_words, word_count
 from corpora.triples import Triple, described, read_triples
 from encoders.limits import ENCODER, ENCODER_WORDS
 from records.fingerprint import stream_seed

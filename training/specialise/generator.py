@@ -9,7 +9,7 @@ import torch
 from transformers import GenerationConfig
 
 from cli.errors import UserError, nearest
-from corpora.near_copies import first_words
+from corpora.copies import first_words
 from corpora.triples import Triple
 from encoders.backbone import load_tokenizer
 from encoders.identity import base_fingerprints

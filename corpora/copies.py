@@ -1,17 +1,31 @@
-"""Words of texts, in scripts with and without spaces; near-copies: texts that share most of their word 5-grams."""
+"""Words of texts, in scripts with and without spaces; copies: texts of the same words, or of most of their 5-grams.
+
+<cache_dir>/training_texts/<sha256 of the data>.npy   64-bit digests of the distinct texts of training
+"""
 
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from hashlib import blake2b
 from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cli.errors import reading
+from corpora.triples import Triple
+from records.files import replacing
+from records.lineage import data_parts
 
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")  # a letter of a script without spaces is a word
 ASCII_WORD = re.compile(r"[a-z0-9]+")  # the same words, of ASCII text
 MARKS = rf"[^\w\s{UNSPACED}]*"
 SPACED = re.compile(rf"{MARKS}[{UNSPACED}]{MARKS}|[^\s{UNSPACED}]+")  # with the punctuation around it
+FOLDER = "training_texts"
 SHINGLE = 5  # words
 SKETCH = 8  # smallest hashes by which candidates meet
 
@@ -82,3 +96,50 @@ def distinct(texts: Sequence[str], threshold: float = 0.5) -> list[int]:
             index.keep(text)
             kept.append(i)
     return kept
+
+
+def key_of(text: str) -> int:
+    """Return a digest of the words of a text. Case, punctuation and spaces do not count; without words they do."""
+    words = words_of(text)
+    key = " ".join(words) if words else f"\0{text.strip()}"
+    return int.from_bytes(blake2b(key.encode("utf-8", "replace"), digest_size=8).digest(), "little")
+
+
+def place(sha256: str, cache_dir: str | Path) -> Path:
+    """Return the file of the digests of the data of that sha256."""
+    return Path(cache_dir).expanduser() / FOLDER / f"{sha256}.npy"
+
+
+def keep_texts(data: Mapping[str, Any], cache_dir: str | Path, examples: Sequence[Triple]) -> None:
+    """Write the digests of the texts of each part of a run's data, as a manifest describes them, below `cache_dir`."""
+    for source, sha256 in data_parts(data).items():
+        file = place(sha256, cache_dir)
+        triples = [t for t in examples if not source or t.origin == source]
+        if not file.exists():
+            write_texts(file, (text for t in triples for text in (t.query, t.positive, *t.negatives)))
+
+
+def write_texts(file: Path, texts: Iterable[str]) -> None:
+    """Write the digests of the distinct texts."""
+    keys = np.array(sorted(set(map(key_of, texts))), np.uint64)
+    with replacing(file) as draft, draft.open("wb") as opened:
+        np.save(opened, keys)
+
+
+class OverlapCount:
+    """Counter of the distinct texts of a task that stand in training texts, batch by batch."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self.seen: set[int] = set()
+        self.known: set[int] = set()
+        for file in files:
+            with reading(file, "Delete it; train.py writes it again."):
+                self.known.update(np.load(file).tolist())
+
+    def see(self, texts: Iterable[str]) -> None:
+        """Count a batch."""
+        self.seen.update(map(key_of, texts))
+
+    def counts(self) -> dict[str, int]:
+        """Return the number of distinct texts, and of those that stand in the training texts."""
+        return {"texts": len(self.seen), "exact": len(self.seen & self.known)}
