@@ -25,8 +25,8 @@ MORE = """\
 scores: an mteb results folder (results/<model>/<revision>/<task>.json, also experiments/<name>/), or a csv:
   long: columns model, task, score and optionally type, seed, split, subsets, and the factors (pooler, attn);
   wide: first column model, one column per task.
-It prints the main tables as Markdown and writes table.md, table.tex (booktabs, graphicx, longtable), csv files with
-every digit, and result.json (what was compared, how, and with which finding). tables=[items,overlap] adds to them;
+It prints the main tables as Markdown and writes table.md, table.tex (booktabs, graphicx), csv files with every
+digit, and result.json (what was compared, how, and with which finding). tables=[items,overlap] adds to them;
 layout=wilcoxon prints the published kind of table alone.
 
 Designs whose manifests differ in more than the factors are refused, with the keys; python -m analysis.control <runs>

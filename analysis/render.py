@@ -1,6 +1,6 @@
 r"""One renderer: a data frame with a format for each column -> Markdown, LaTeX and HTML.
 
-LaTeX needs \usepackage{booktabs,graphicx,longtable}.
+LaTeX needs \usepackage{booktabs,graphicx}.
 """
 
 import re
@@ -17,7 +17,8 @@ from analysis.drawings.drawing import Drawing
 from analysis.formats import Unit, plain, typeset
 
 Format = Callable[[Any], str]
-LONG = 40  # rows: a longer table may break over pages
+LONG = 40  # rows of a page: a longer table goes on in another float
+SMALL = "\\scriptsize\n"  # for more than half a page
 WIDTH = r"\ifdim\width>\linewidth\linewidth\else\width\fi"  # narrower tables keep their size
 MARKUP = re.compile(
     r"""
@@ -117,20 +118,22 @@ def markdown(table: Table) -> str:
 
 
 def latex(table: Table) -> str:
-    r"""Return a float no wider than the text; above LONG rows a longtable, which breaks over pages."""
+    r"""Return a float no wider than the text; above LONG rows several, since a longtable may be wider than the page."""
     header, *rows = _cells(table, escape_latex, {BEST: r"\textbf{{}}", SECOND: r"\underline{{}}"})
-    styler = pd.DataFrame(rows, columns=header).style.hide(axis="index")
     form = "l" * table.left + "r" * (len(header) - table.left)
-    caption, label = escape_latex(table.words), f"tab:{table.name}"
+    heads = [f"\\caption{{{escape_latex(table.words)}}}\\label{{tab:{table.name}}}"]
+    parts = [rows[k : k + LONG] for k in range(0, len(rows), LONG)] or [[]]
+    heads += [r"\addtocounter{table}{-1}\caption{(continued)}"] * (len(parts) - 1)
     notes = "".join(rf"\par\smallskip{{\scriptsize {escape_latex(note)}}}" + "\n" for note in table.footnotes)
-    if len(rows) > LONG:
-        long = styler.to_latex(column_format=form, hrules=True, environment="longtable", caption=caption, label=label)
-        return f"{{\\scriptsize\n{long}}}\n{notes}"
-    body = styler.to_latex(column_format=form, hrules=True)
-    return (
-        f"\\begin{{table*}}[tp]\n\\centering\\caption{{{caption}}}\\label{{{label}}}\\smallskip\n"
-        f"\\resizebox{{{WIDTH}}}{{!}}{{%\n{body}}}\n{notes}\\end{{table*}}\n"
-    )
+    floats = []
+    for head, part in zip(heads, parts, strict=True):
+        styler = pd.DataFrame(part, columns=header).style.hide(axis="index")
+        body = styler.to_latex(column_format=form, hrules=True)
+        floats.append(
+            f"\\begin{{table*}}[tp]\n\\centering{head}\\smallskip\n{SMALL if len(part) > LONG / 2 else ''}"
+            f"\\resizebox{{{WIDTH}}}{{!}}{{%\n{body}}}\n{notes}\\end{{table*}}\n"
+        )
+    return "\n".join(floats)
 
 
 def html(table: Table) -> str:

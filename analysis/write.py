@@ -110,4 +110,4 @@ def latex_document(result: Result) -> str:
     r"""Return all tables, ready for \input, with the notes and the verdict as comments."""
     tables = "\n".join(map(latex, result.tables))
     comments = "\n".join("% " + " ".join(line.split()) for line in [result.verdict, *result.notes])
-    return f"% \\usepackage{{booktabs,graphicx,longtable}} in the preamble\n{tables}\n{comments}\n"
+    return f"% \\usepackage{{booktabs,graphicx}} in the preamble\n{tables}\n{comments}\n"

@@ -75,9 +75,9 @@ def test_latex_escapes_and_breaks_long_tables():
     assert r"\caption{A \& b $\pm$ 1.}\label{tab:g}" in text
     assert text.count(r"\begin{tabular}") == text.count(r"\resizebox") == text.count(r"a: x\_y") == 1
     assert escape_latex("a_b~\\^†") == r"a\_b\textasciitilde{}\textbackslash{}\textasciicircum{}\dag{}"
-    long = latex(Table("g", "G", "Long.", pd.concat([frame] * 41)))
-    assert r"\begin{longtable}" in long
-    assert r"\resizebox" not in long
+    long = latex(Table("g", "G", "Long.", pd.concat([frame] * 81)))
+    assert [part.count("b\\_1") for part in long.split(r"\begin{table*}")[1:]] == [40, 40, 1]
+    assert (long.count(r"\label"), long.count(r"\resizebox"), long.count(r"\end{table*}")) == (1, 3, 3)
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
@@ -85,7 +85,7 @@ def test_latex_escapes_and_breaks_long_tables():
 def test_latex_compiles_within_the_page(rows, tmp_path):
     frame = pd.DataFrame({"Design": ["x_1 & 50% #$~^{}"] * rows, **{f"Type {k}": [0.5] * rows for k in range(12)}})
     body = latex(Table("g", "G", "A caption.", frame))
-    packages = r"\usepackage{booktabs,graphicx,longtable}"
+    packages = r"\usepackage{booktabs,graphicx}"
     text = rf"\documentclass{{article}}{packages}\begin{{document}}{body}\end{{document}}"
     (tmp_path / "main.tex").write_text(text)
     words = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "main"]
