@@ -34,6 +34,7 @@ from poolers.shared.registry import build_pooler, reads_padding, refuse_blind
 from records.fingerprint import of_tensors, of_value, stream_seed
 from records.lineage import Stage, read_stages, recorded_stages
 from records.manifest import check_base, read_manifest
+from records.run_folder import START
 
 Config = dict[str, Any]
 
@@ -110,15 +111,16 @@ def load_run(folder: Path, cfg: Config) -> TextEncoder:
 
 
 def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> TextEncoder:
-    """Return the encoder of a run's folder, or the untrained one. others: see `build_encoder`."""
-    for part in (*adapter_files(cfg), "head.safetensors") if run else ():
-        if not (run / part).is_file():  # type: ignore[operator]
-            raise UserError(f"The run folder {run} has no {part}. {REMEDY}")
+    """Return the encoder of a run's folder, of `start` below one, or the untrained one. others: see `build_encoder`."""
+    held = _held(run)
+    for part in (*adapter_files(cfg), "head.safetensors") if held else ():
+        if not (held / part).is_file():  # type: ignore[operator]
+            raise UserError(f"The run folder {held} has no {part}. {REMEDY}")
     device = best_device(cfg["accelerator"])
     precision = _precision(cfg, device)
     encoder = build_encoder(cfg, precision, device, _stages(cfg, run), others)
-    if run:
-        _load_trained(encoder, cfg, run, precision)
+    if held:
+        _load_trained(encoder, cfg, held, precision)
     if encoder.pooler.lacks_statistics:
         raise UserError(
             "pooler.standardise=corpus needs statistics. Train with trainer.max_steps=0 and the same words, then "
@@ -128,6 +130,12 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> Text
     store_as_computed(encoder.backbone, encoder.compute)
     tokenizer = _text_tokenizer(cfg, encoder.backbone.config.get_text_config().max_position_embeddings)
     return TextEncoder(encoder, tokenizer, digest_of(cfg, run, encoder.pooler), cfg["token_budget"])
+
+
+def _held(run: Path | None) -> Path | None:
+    """Return the folder of an encoder's adapter and head; None for a start that no other run gave any."""
+    start = run is not None and run.name == START and not (run / "manifest.json").exists()
+    return run if run and (not start or {"start", "experts"} & read_manifest(run.parent).keys()) else None
 
 
 def _stages(cfg: Config, run: Path | None) -> list[Stage]:
@@ -141,7 +149,8 @@ def _stages(cfg: Config, run: Path | None) -> list[Stage]:
 def digest_of(cfg: Config, run: Path | None, head: Pooler) -> str:
     """sha256 of what decides states, of what was trained, and of the settings that move a vector."""
     base = deciding(cfg, [stage.facts for stage in _stages(cfg, run)], _precision(cfg, best_device(cfg["accelerator"])))
-    adapter = {"adapter": of_adapter(cfg, run)} if run and adapter_files(cfg) else {}
+    held = _held(run)
+    adapter = {"adapter": of_adapter(cfg, held)} if held and adapter_files(cfg) else {}
     settings = {  # what dims cut off later moves no vector
         "max_length": _cut(cfg),
         "evaluation": {k: v for k, v in cfg["evaluation"].items() if k != "dims"},

@@ -36,7 +36,7 @@ class Candidate:
     folder: Path | None = None  # the run folder; None for an untrained one
     dim: int | None = None  # how many entries of a vector are scored; None: all
     siblings: tuple[int, ...] | None = None  # all dimensions that are scored of the same encoder, rising
-    start: Path | None = None  # folder in which an untrained one keeps what other runs give it
+    start: Path | None = None  # of an untrained one of a run: where the run keeps what other runs give it, if any do
 
     @property
     def trained(self) -> bool:
@@ -123,8 +123,7 @@ def _whole(cfg: Config) -> list[Candidate]:
         results = Path(cfg["results"] or folder.absolute().parents[1] / "scores")
         if cfg["untrained"]:
             start = {key: value for key, value in manifest.items() if key in OF_A_START}
-            begun = folder / START if {"start", "experts"} & start.keys() else None
-            encoders.append(Candidate({**start, "status": "untrained", "config": config}, results, start=begun))
+            encoders.append(Candidate(start | {"status": "untrained", "config": config}, results, start=folder / START))
         if cfg["untrained"] != "only":
             encoders.append(Candidate({**manifest, "config": config}, results, folder))
     return encoders

@@ -116,7 +116,8 @@ def share_starts(candidates: Sequence[Candidate]) -> list[Candidate]:
     starts: dict[str, dict[str, Candidate]] = {}
     for candidate in candidates:
         config = candidate.manifest["config"]
-        alone = candidate.trained or candidate.start or candidate.dim or isinstance(candidate, ReadingCandidate)
+        given = {"start", "experts"} & candidate.manifest.keys()  # by other runs
+        alone = candidate.trained or given or candidate.dim or isinstance(candidate, ReadingCandidate)
         if not alone and config["pooler"].get("standardise") != "corpus":  # which needs a file of statistics
             starts.setdefault(_states(config), {}).setdefault(candidate.title, candidate)
     shared: dict[int, Candidate] = {}

@@ -13,6 +13,7 @@ from corpora.copies import OverlapCount, key_of, place
 from encoders.adapter import merge_stages
 from encoders.backbone import load_backbone
 from encoders.loading import build_encoder, load_run, untrained
+from encoders.loading import loaded as loaded_from
 from encoders.precision import PRECISIONS
 from records.lineage import ADAPTER, read_stages, recorded_stages, texts_read
 from records.run_folder import RunFolder, run_folder
@@ -120,6 +121,8 @@ def test_a_run_carries_its_stages_and_is_loaded_on_top_of_them(stages, model, li
     gone = {**manifest["config"], "lineage": ["runs/not/there/any", "runs/not/there/more"]}
     again = load_run(moved / "s+supervised" / "mean-bi" / "seed0", gone)
     assert again.fingerprint == loaded.fingerprint, "stages beside the run are found where the paths lead nowhere"
+    before = loaded_from(gone, moved / "s+supervised" / "mean-bi" / "seed0" / "start")
+    assert before.fingerprint == start.fingerprint, "and those of its start"
 
 
 @pytest.mark.slow
