@@ -44,3 +44,9 @@ def test_a_whole_group_as_factor_says_what_was_done_before_and_not_where_it_lies
 
     assert value(0) == value(1)
     assert len({value(0), value(0, run="stdlib"), value(0, rank=64)}) == 3
+
+
+def test_a_run_is_named_by_its_study_without_what_a_sweep_added_before():
+    runs = [f"lm+{k}-retrieval/mean-bi,lm+{k}-sts/mean-bi" for k in "ab"]
+    two = designs(*({"adapter.experts": value} for value in runs))
+    assert names(two) == ["mean-bi experts=a-retrieval,a-sts", "mean-bi experts=b-retrieval,b-sts"]
