@@ -114,17 +114,20 @@ def refusal(control: Control, designs: dict[str, Design], factors: tuple[str, ..
     """Return the one line: how many designs, which keys, and three remedies."""
     keys = list(control.refused)
     config = {key for design in designs.values() for run in design.runs for key in flat(run.manifest["config"])}
-    named = [key for key in keys if key in config and key != "seed"][:3]
+    named = _grouped([key for key in keys if key in config and key != "seed"])[:3]
     factor = f" Or make it a factor: factors=[{','.join([*factors, *named])}]." if named else ""
-    # a whole group once where several of its keys differ: versions.torch, versions.peft -> versions
-    parents = [key.rpartition(".")[0] for key in keys]
-    groups = dict.fromkeys(p if p and parents.count(p) > 1 else key for p, key in zip(parents, keys, strict=True))
     return (
         f"Not controlled: the {len(designs)} designs differ not only in {', '.join(factors)}"
         f" but also in {listed(keys, 8)}."
         f" Train and score them alike.{factor}"
-        f" Or let it through, as a footnote: allow=[{','.join([*allow, *groups])}]."
+        f" Or let it through, as a footnote: allow=[{','.join([*allow, *_grouped(keys)])}]."
     )
+
+
+def _grouped(keys: list[str]) -> list[str]:
+    """Return a whole group once where several of its keys are named: versions.torch, versions.peft -> versions."""
+    parents = [key.rpartition(".")[0] for key in keys]
+    return list(dict.fromkeys(p if parents.count(p) > 1 and p else key for p, key in zip(parents, keys, strict=True)))
 
 
 def difference_table(keys: dict[str, str], designs: dict[str, Design]) -> Table:

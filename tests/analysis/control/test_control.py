@@ -72,6 +72,8 @@ def test_the_error_names_three_mends(planted, read_words):
     assert "not only in pooler, attn but also in objective.temperature, versions.mteb" in str(error.value)
     assert "factors=[pooler,attn,objective.temperature]" in str(error.value)
     assert "allow=[seed,objective.temperature,versions]" in str(error.value)
+    with pytest.raises(UserError, match=r"also in attn\.name, attn\.tokens\. .* factors=\[pooler,attn\]\."):
+        read_words(f"scores={planted().root}", "factors=[pooler]")
 
 
 def test_footnotes_stand_in_the_tables(planted, analyse_words, tmp_path):
