@@ -7,18 +7,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cli.compose import composed, flat, plain
+from cli.compose import composed, plain
 from cli.errors import UserError
 from cli.limits import check_dims
-from encoders.templates import DEFAULT
 from evaluation.embeddings import Embeddings, Encoder, let_go, shared
 from evaluation.words import evaluate_words
 from records.fingerprint import of_value
-from records.lineage import label, read_stages
+from records.lineage import read_stages
 from records.manifest import check_code, read_manifest
-from records.run_folder import START, model_name, short, whole_study
+from records.run_folder import START, model_name, untrained_study, whole_study
 
 Config = dict[str, Any]
+IN_WORD = {  # pooler -> its keys that `pooler_word` says
+    "layer": ("layer", "pooling"),
+    "moee": ("reading", "alpha", "hidden_tokens", "hidden_layers", "routing_tokens"),
+}
 OF_A_START = (  # what a run's manifest says before the first step, whatever its objective adds afterwards
     *("manifest_version", "study", "pooler", "attn", "seed", "config", "data"),
     *("base_weights_sha256", "tokenizer_sha256", "base_config_sha256", "lineage", "experts", "start"),
@@ -132,13 +135,8 @@ def _whole(cfg: Config) -> list[Candidate]:
 def _zero_shot(cfg: Config) -> Candidate:
     """An encoder that no run made; its study names what gives vectors of their own, as train.py does."""
     stages = read_stages(cfg.get("lineage"))
-    template = cfg.get("template", {}).get("name", DEFAULT.name)
-    length = cfg["max_length"]
-    usual = flat(plain(composed("evaluate"))) | {"max_length": cfg.get("text_length", length)}
-    chosen = flat({"max_length": length, "token_choice": cfg.get("token_choice", {})})
-    differing = [f"+{key}-{short(value)}" for key, value in chosen.items() if value != usual[key]]
-    study = "".join([cfg["study"], *differing]) + (f"+template-{template}" if template != DEFAULT.name else "")
-    study += f"+lineage-{label(stages, cfg['seed'])}" if stages else ""
+    in_word = [f"pooler.{key}" for key in IN_WORD.get(cfg["pooler"]["name"], ())]
+    study = untrained_study(cfg, ["evaluation.dims", "evaluation.instructions", *in_word])
     manifest = {"study": study, "pooler": pooler_word(cfg["pooler"]), "attn": cfg["attn"]["name"]}
     if stages:
         manifest["lineage"] = [stage.facts for stage in stages]

@@ -3,9 +3,7 @@
 import importlib.metadata
 import json
 import platform
-import resource
 import subprocess
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
@@ -118,12 +116,6 @@ def environment(**further: Any) -> dict[str, Any]:
 def stream_seeds(seed: int) -> dict[str, int]:
     """Return the seed of each random stream."""
     return {name: stream_seed(seed, name) for name in ("data", "dropout", "adapter", "head")}
-
-
-def peak_memory_bytes() -> int:
-    """Return the largest resident size of this process so far."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _git(*words: str) -> str | None:

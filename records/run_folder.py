@@ -1,6 +1,5 @@
 """The folder of a run, <runs_dir>/<study>/<pooler>-<attn>/seed<n>, and the runs that may use it."""
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -8,18 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cli.compose import choices_of, composition, flat, groups, plain
+from cli.compose import choices_of, composition, flat, groups, options, own_keys, plain
 from cli.errors import UserError
 from records.files import write_json
+from records.fingerprint import of_value
 from records.lineage import OTHER_RUNS, label, other_runs
 from records.manifest import BOOKKEEPING, MANIFEST_VERSION, below, different_keys, read_manifest, sealed
 
 UNNAMED = ("encoder", "design")  # list other groups, whose settings are named
 CHOOSING = ("experiment", "divergence")  # choose members of other groups: their name says it all
 # What tells the designs and stages of one study apart, and is looked up by the folder's name: named in every study.
-OF_A_DESIGN = (*UNNAMED, *CHOOSING, "pooler", "attn", "objective", "stages", "lineage", "lora.start", "lora.combine")
+STAGES = ("objective", "objective.domains", "stages", "lineage", "lora.start", "lora.combine", "lora.weights")
+OF_A_DESIGN = (*UNNAMED, *CHOOSING, "pooler", "attn", "adapter", "template", "token_choice", "head", "normalize")
+SOURCES = ("token_choice", "head", "attn", "text_length")  # other keys have their values: named here alone
 START = "start"  # below a run's folder: adapter and head before the first step, where other runs give it these
-LONGEST_NAME = 120
+LONGEST_NAME = 60
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class RunFolder:
         if differing := different_keys(manifest["config"], config):
             raise UserError(
                 f"{self.path} holds a run of another configuration ({'; '.join(differing[:4])}). "
-                "Choose another study=<name>, or delete that folder."
+                "Choose another study=<name>, name the key in the folder by axes=[<key>], or delete that folder."
             )
         return manifest["status"] == "finished"
 
@@ -62,8 +64,19 @@ def run_folder(config: dict[str, Any], words: Sequence[str]) -> RunFolder:
     what all its runs are given is its default, and not named.
     """
     cell = Path(f"{config['pooler']['name']}-{config['attn']['name']}", f"seed{config['seed']}")
-    name = "+".join([config["study"], *_deviations(config, words, _fixed_words(config, words))])
+    name = "+".join([config["study"], *_deviations("train", config, words, _fixed_words(config, words))])
     return RunFolder(Path(config["runs_dir"], _path_safe(name), cell))
+
+
+def untrained_study(config: dict[str, Any], elsewhere: Sequence[str]) -> str:
+    """Return the study of an encoder that no run made, with every key of conf/encoder.yaml that deviates.
+
+    config: conf/evaluate.yaml as composed, or one with its keys. elsewhere: keys that the rest of its name says.
+    """
+    chosen = {group: config[group]["name"] for group in ("model", "attn", "pooler", "template")}
+    words = [f"{group}={name}" for group, name in chosen.items() if name in options(group)]
+    own = {key: value for key, value in config.items() if key in own_keys("encoder")}
+    return _path_safe("+".join([config["study"], *_deviations("evaluate", own, words, (), elsewhere)]))
 
 
 def whole_study(folder: Path, study: str) -> str:
@@ -85,26 +98,31 @@ def _fixed_words(config: dict[str, Any], words: Sequence[str]) -> list[str]:
     keys = [word.partition("=")[0].lstrip("+~") for word in words]
     if "study" not in keys:
         return []
-    several = {*(config.get("axes") or ()), *OF_A_DESIGN}
     left_out = (*BOOKKEEPING, *(["objective"] if "objective" in keys else ()))  # another one has other keys
-    return [w for key, w in zip(keys, words, strict=True) if key not in several and not below(key, left_out)]
+    several = (*(config.get("axes") or ()), *OF_A_DESIGN, *left_out)
+    return [w for key, w in zip(keys, words, strict=True) if key not in STAGES and not below(key, several)]
 
 
-def _deviations(config: dict[str, Any], words: Sequence[str], fixed: Sequence[str]) -> list[str]:
-    members = {k: v for k, v in choices_of("train", words).items() if v and not k.startswith("hydra/")}
+def _deviations(
+    program: str, config: dict[str, Any], words: Sequence[str], fixed: Sequence[str], elsewhere: Sequence[str] = ()
+) -> list[str]:
+    members = {k: v for k, v in choices_of(program, words).items() if v and not k.startswith("hydra/")}
     members = {k: v for k, v in members.items() if k not in UNNAMED and v != "none"}
     parents = [f"{k}={members[k]}" for k in CHOOSING if k in members]
     chosen = [*(word for word in fixed if _chooses(word)), *parents]
-    implied = {**choices_of("train", chosen), **dict.fromkeys(CHOOSING)}
+    implied = {**choices_of(program, chosen), **dict.fromkeys(CHOOSING)}
     if any(k.startswith("data@") for k in members):  # what a mix takes for its sources by default
-        of_mix = choices_of("train", [*chosen, f"data={members['data']}"])
+        of_mix = choices_of(program, [*chosen, f"data={members['data']}"])
         implied |= {k: v for k, v in of_mix.items() if k.startswith("data@")}
     named = [f"{k}-{v}" for k, v in sorted(members.items()) if k not in ("pooler", "attn") and v != implied.get(k)]
     place = [f"{k}='{config[k]}'" for k in ("study", "runs_dir") if k in config]  # stages are found by them
-    place += [f"seed={config['seed']}", *(word for word in fixed if not _chooses(word))]
-    base = flat(plain(composition("train", (*(f"{k}={v}" for k, v in members.items()), *place))[0]))
-    mine = flat(config)
-    keys = [k for k in sorted(mine.keys() | base.keys()) if mine.get(k) != base.get(k) and not below(k, BOOKKEEPING)]
+    place += [f"seed={config['seed']}", *(w for w in fixed if not _chooses(w)), *map("=".join, members.items())]
+    mine, base = flat(config), flat(plain(composition(program, tuple(place))[0]))
+    if given := {k: v for k, v in mine.items() if below(k, SOURCES) and v != base.get(k)}:
+        words = [*place, *(f"{k}={short(v)}" for k, v in given.items())]
+        base = flat(plain(composition(program, tuple(words))[0]))
+    differing = {k for k in mine.keys() | (base.keys() if program == "train" else ()) if mine.get(k) != base.get(k)}
+    keys = sorted(k for k in differing | given.keys() if not below(k, (*BOOKKEEPING, *elsewhere)))
     values = [_runs(config, k) if k in OTHER_RUNS else short(mine.get(k)) for k in keys]
     return [*(name.replace("/", ".") for name in named), *(f"{k}-{v}" for k, v in zip(keys, values, strict=True))]
 
@@ -126,8 +144,10 @@ def short(value: Any) -> str:
 
 
 def _path_safe(name: str) -> str:
-    """Replace what a folder name must not hold; cut long names, a hash keeping them distinct."""
-    safe = re.sub(r"[^\w.+-]", "_", name)
+    """Replace what a folder name must not hold; keep the first words of long names, a digest keeping them distinct."""
+    safe = re.sub(r"[^\w.+-]", "_", re.sub(r"(?<=-)[^+]*/", "", name))  # of a path its last word
     if safe == name and len(safe) <= LONGEST_NAME:
         return safe
-    return f"{safe[:LONGEST_NAME]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    room = LONGEST_NAME - len("-12345678")
+    kept = safe[: room + 1].rpartition("+")[0] if len(safe) > room else safe
+    return f"{kept or safe[:room]}-{of_value(name)[:8]}"

@@ -1,5 +1,6 @@
 """A run from its configuration to its folder and its manifest: the steps in order, the same for every objective."""
 
+import resource
 import sys
 from collections import Counter
 from contextlib import nullcontext
@@ -20,7 +21,7 @@ from encoders.jit_layer import elementwise
 from encoders.precision import Precision
 from records.files import alone_in
 from records.fingerprint import of_file
-from records.manifest import code, environment, peak_memory_bytes, stream_seeds
+from records.manifest import code, environment, stream_seeds
 from records.run_folder import START, RunFolder
 from training.batches import order_of
 from training.checks import check_examples, check_sizes, continued, refuse_changed
@@ -265,4 +266,7 @@ def _counted(module: StepModule) -> int | None:
 
 def peak_memory(device: torch.device) -> int:
     """Most memory that training held: the GPU's tensors, else this process with Python and libraries."""
-    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else peak_memory_bytes()
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024  # bytes there, KiB here

@@ -73,12 +73,12 @@ def main_readings(alpha: float) -> dict[str, str]:
 def cells_of(candidate: Candidate, keys: Config, place: Path) -> list[Candidate]:
     """Return the candidate under each template and, where it is no run, each attention; their scores go to `place`."""
     manifest = candidate.manifest
-    config, study = manifest["config"], str(manifest["study"]).split("+template-")[0]
+    config, study = manifest["config"], manifest["study"]
     attentions = [config["attn"]] if candidate.trained else [_group("attn", name) for name in keys["attn"]]
     cells = []
     for template, attn in product((_group("template", name) for name in keys["templates"]), attentions):
         changed = {
-            "study": study if template["name"] == "instruct" else f"{study}+template-{template['name']}",
+            "study": study if template == config["template"] else f"{study}+template-{template['name']}",
             "attn": attn["name"],
             "config": {**config, "attn": attn, "template": template},
         }

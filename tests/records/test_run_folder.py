@@ -3,14 +3,17 @@
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 
 import pytest
 
-from cli.compose import composed, plain
+from cli.compose import composed, flat, options, own_keys, plain
 from cli.errors import UserError
+from evaluation.candidates import candidates
 from records.files import alone_in
-from records.manifest import SEAL, check_seal
-from records.run_folder import RunFolder, run_folder
+from records.lineage import OTHER_RUNS
+from records.manifest import BOOKKEEPING, SEAL, below, check_seal, different_keys
+from records.run_folder import LONGEST_NAME, OF_A_DESIGN, RunFolder, run_folder
 from tests.started import run_here
 
 
@@ -75,9 +78,82 @@ def test_long_and_odd_names_stay_apart_and_safe():
     assert one != other
     assert " " not in one.parts[1]
     many = [f"lora.targets=[{','.join(['q_proj'] * n)}]" for n in (40, 41)]
-    long, longer = (folder(m) for m in many)
+    long, longer = (folder("lora.r=8", m).parts[1] for m in many)
     assert long != longer
-    assert len(long.parts[1]) < 140
+    assert long.startswith("embedded+lora.r-8-"), "words stay whole"
+    assert len(folder("study=" + "s" * 200, "attn.layers=2", "attn=bi_last").parts[1]) == LONGEST_NAME
+
+
+def another(value):
+    """Another value of the kind."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, list):
+        return [*value, "more"]
+    return 7 if value is None else value + (1 if isinstance(value, int | float) else "x")
+
+
+def one_key_changed(config):
+    """Yield (key, the configuration with another value of it) for all that may change a number."""
+    for key, value in flat(config).items():
+        if not below(key, BOOKKEEPING) and key not in OTHER_RUNS:
+            changed = deepcopy(config)
+            *above, last = key.split(".")
+            inner = changed
+            for part in above:
+                inner = inner[part]
+            inner[last] = another(value)
+            yield key, changed
+
+
+def shared(found):
+    """The keys whose names are those of others."""
+    names = list(found.values())
+    return [key for key, name in found.items() if names.count(name) > 1]
+
+
+@pytest.mark.slow
+def test_runs_that_differ_in_a_key_have_folders_of_their_own():
+    words = ("pooler=moee", "model=tiny_moe", "adapter=mixse")
+    config = plain(composed("train", words))
+    found = {"": run_folder(config, words).path}
+    found |= {key: run_folder(changed, words).path for key, changed in one_key_changed(config)}
+    assert len(found) > 90
+    assert not shared(found)
+    assert all(len(path.parts[1]) <= LONGEST_NAME for path in found.values())
+
+
+@pytest.mark.slow
+def test_encoders_that_no_run_made_and_differ_in_a_key_have_names_of_their_own():
+    config = plain(composed("evaluate", ["pooler=moee"]))
+    changes = dict(one_key_changed(config)) | {"": config}
+    for group in ("model", "attn", "pooler", "template"):
+        for name in set(options(group)) - {config[group]["name"]}:
+            changes[f"{group}={name}"] = {**config, group: plain(composed("evaluate", [f"{group}={name}"]))[group]}
+    elsewhere = ("evaluation.dims", "evaluation.instructions")  # said by the dimension and by the revision
+    found = {
+        key: candidates(changed)[0].name
+        for key, changed in changes.items()
+        if below(key.partition("=")[0], ("", *own_keys("encoder"))) and not below(key, elsewhere)
+    }
+    assert len(found) > 60
+    assert not shared(found)
+
+
+@pytest.mark.slow
+def test_in_a_named_study_designs_are_named_and_other_settings_refused():
+    """Model, data and schedule are what a study has in common: another value finds its folder taken."""
+    usual = plain(composed("train", ["study=x"]))
+    found = {"": run_folder(usual, ["study=x"]).path}
+    for key, changed in one_key_changed(usual):
+        if below(key, OF_A_DESIGN) and not below(key, ("template",)):
+            found[key] = run_folder(changed, ["study=x", f"{key}={json.dumps(flat(changed)[key])}"]).path
+        assert different_keys(usual, changed)
+    routers = ("router=random", "router=layer", "experts=3", "experts=4")
+    for words in (["template=echo"], *(["adapter=mixse", f"adapter.{word}"] for word in routers)):
+        found[words[-1]] = folder("study=x", *words)
+    assert len(found) > 25
+    assert not shared(found)
 
 
 FIXED = (
@@ -86,11 +162,10 @@ FIXED = (
     "data.path='a b.jsonl'",
     "trainer.global_batch_size=32",
     "trainer.max_steps=9",
-    "normalize=false",
 )
 
 
-@pytest.mark.parametrize("further", [(), ("model=qwen2_0_5b",), ("template=echo",), ("lora.r=8", "max_length=48")])
+@pytest.mark.parametrize("further", [(), ("model=qwen2_0_5b",), ("lora.r=8", "max_length=48")])
 def test_a_study_that_is_named_is_its_folder(further):
     assert folder(*FIXED, "pooler=multilayer", "attn=bi", *further).parts == ("runs", "held", "multilayer-bi", "seed0")
 
@@ -98,11 +173,11 @@ def test_a_study_that_is_named_is_its_folder(further):
 @pytest.mark.parametrize(
     ("words", "cell"),
     [  # keys that the usual pooler, attention, data set or adapter does not have
-        ("pooler=multilayer pooler.tokens=all", "x/multilayer-causal"),
-        ("design=model3 pooler.mlp=false", "x/multilayer-causal"),
-        ("divergence=all pooler=lastlayer pooler.num_queries=3", "x+divergence-all/lastlayer-causal"),
-        ("attn=bi_last attn.layers=2", "x/eos-bi_last"),
-        ("adapter=mixse adapter.top_k=2", "x/eos-causal"),
+        ("pooler=multilayer pooler.tokens=all", "x+pooler.tokens-all/multilayer-causal"),
+        ("design=model3 pooler.mlp=false", "x+pooler.mlp-false/multilayer-causal"),
+        ("divergence=all pooler=lastlayer pooler.mlp=false", "x+divergence-all+pooler.mlp-false/lastlayer-causal"),
+        ("attn=bi_last attn.layers=2", "x+attn.layers-2/eos-bi_last"),
+        ("adapter=mixse adapter.top_k=2", "x+adapter-mixse+adapter.top_k-2/eos-causal"),
         ("data=mix data@data.sources.classes=classes data.sources.classes.path=l.jsonl", "x/eos-causal"),
         (
             "objective=mixed objective.class_temperature=.2",
@@ -118,10 +193,8 @@ def test_keys_that_one_member_of_a_group_alone_has(words, cell):
 def test_what_is_swept_over_is_named_in_a_named_study():
     swept = [folder(*FIXED, f"lora.r={r}", "axes=[lora.r]").parts[1] for r in (8, 16)]
     assert swept == ["held+lora.r-8", "held"], "16 is what every run of the study has that does not say otherwise"
-    groups = [folder(*FIXED, f"template={name}", "axes=[template]").parts[1] for name in ("echo", "instruct")]
+    groups = [folder(*FIXED, f"template={name}").parts[1] for name in ("echo", "instruct")]
     assert groups == ["held+template-echo", "held"]
-    mlp = folder(*FIXED, "pooler=lastlayer", "pooler.mlp=false", "axes=[pooler.mlp]")
-    assert mlp.parts[1] == "held+pooler.mlp-false"
 
 
 @pytest.mark.parametrize(
@@ -168,7 +241,7 @@ def test_broken_manifests_are_folder(tmp_path, text, message):
 def test_a_mix_is_named_by_its_shares_and_by_sources_of_its_own():
     assert folder("data=mix", "data.mix.classes=.1").parts[-3] == "embedded+data-mix+data.mix.classes-0.1"
     other = folder("data=mix", "data@data.sources.pairs=jsonl", "data.sources.pairs.path=a").parts[-3]
-    assert other == "embedded+data-mix+data_data.sources.pairs-jsonl+data.sources.pairs.path-a" + other[-9:]
+    assert other == "embedded+data-mix+data_data.sources.pairs-jsonl" + other[-9:]
 
 
 def test_an_edit_and_a_missing_seal_are_named_and_the_order_of_keys_is_none(tmp_path):
