@@ -48,10 +48,21 @@ def _check_folder(folder: Path, needs_weights: bool) -> None:
         raise UserError(f"The model folder {folder} holds no *.safetensors weights{why}. Put model.safetensors there.")
 
 
+def of_hub(model: dict[str, Any]) -> dict[str, Any]:
+    """Return how `from_pretrained` finds `model`: its commit, where one is named, and whether its code is trusted.
+
+    Raises `UserError` for a commit of a folder.
+    """
+    revision, path = model.get("revision"), model_path(model["path"], weights=False)
+    if revision and Path(path).is_dir():
+        raise UserError(f"model.revision={revision} is a commit of a hub model, and {path} is a folder. Leave it out.")
+    return {"trust_remote_code": model["trust_remote_code"], **({"revision": revision} if revision else {})}
+
+
 def load_config(model: dict[str, Any]) -> Any:
     """Return the text configuration of `model`, its sliding windows taken out unless `model.sliding_window`."""
     path = model_path(model["path"], weights=False)
-    whole = _loaded(path, AutoConfig, trust_remote_code=model["trust_remote_code"])
+    whole = _loaded(path, AutoConfig, **of_hub(model))
     return _without_windows(whole.get_text_config(), model)
 
 
@@ -87,7 +98,7 @@ def load_backbone(
         path,
         AutoModel,
         config=config,
-        trust_remote_code=model["trust_remote_code"],
+        **of_hub(model),
         attn_implementation=kernel_of(model, config, padding),
         dtype=dtype,
         use_safetensors=True,
@@ -122,7 +133,7 @@ def empty_backbone(model: dict[str, Any], dtype: torch.dtype) -> PreTrainedModel
 
 def load_tokenizer(model: dict[str, Any]) -> PreTrainedTokenizerBase:
     """Return the fast tokenizer of `model`. Raises `UserError` where there is none, or one that knows no words."""
-    tokenizer = _loaded(model_path(model["path"]), AutoTokenizer, trust_remote_code=model["trust_remote_code"])
+    tokenizer = _loaded(model_path(model["path"]), AutoTokenizer, **of_hub(model))
     if set(tokenizer.get_vocab()) <= {*tokenizer.get_added_vocab(), *tokenizer.all_special_tokens}:
         raise UserError(
             f"The tokenizer of {model['path']} has no vocabulary, so every text would be the same tokens. "
@@ -165,7 +176,7 @@ def _loaded(path: str, auto: Any, **settings: Any) -> Any:
         text = str(error).strip()
         if not Path(path).is_dir() and any(word in text.lower() for word in ("connect", "couldn't", "offline")):
             raise UserError(
-                f"The hub model '{path}' is not in the local cache and the hub cannot be reached. "
+                f"The hub model '{path}', or this revision, is not in the local cache and the hub cannot be reached. "
                 "Connect once, or download it and give model.path=<folder>."
             ) from error
         if "custom code" in text or "does not recognize" in text:

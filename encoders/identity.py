@@ -12,7 +12,7 @@ from transformers import PreTrainedModel
 from transformers.utils import cached_file
 
 from encoders.attention.pattern import pattern_of
-from encoders.backbone import load_config, model_path
+from encoders.backbone import load_config, model_path, of_hub
 from encoders.jit_layer import elementwise
 from encoders.precision import Precision
 from records.fingerprint import of_file, of_files, of_value
@@ -31,10 +31,20 @@ def sources() -> str:
     return of_value({p.relative_to(ROOT).as_posix(): of_file(p) for p in files if p.parent.name != "export"})
 
 
+def base_folder(model: Config) -> Path:
+    """Return the folder of the base; of a hub model, that of its commit in the local cache."""
+    path = Path(model_path(model["path"]))
+    return path if path.is_dir() else Path(str(cached_file(str(path), "config.json", **of_hub(model)))).parent
+
+
+def base_revision(model: Config) -> dict[str, str]:
+    """Return the commit of a hub model, as `base_revision`; nothing of a folder."""
+    return {} if Path(model_path(model["path"])).is_dir() else {"base_revision": base_folder(model).name}
+
+
 def base_fingerprints(model: Config) -> dict[str, str]:
     """sha256 of the base weights' files, of the tokenizer's, and of config.json's values: the keys of `BASE`."""
-    path = Path(model_path(model["path"]))
-    path = path if path.is_dir() else Path(str(cached_file(str(path), "config.json"))).parent
+    path = base_folder(model)
     written = json.loads((path / "config.json").read_text(encoding="utf-8"))
     return {
         "base_weights_sha256": of_files(sorted(path.glob("*.safetensors"))),

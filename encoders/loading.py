@@ -111,8 +111,11 @@ def load_run(folder: Path, cfg: Config) -> TextEncoder:
 
 
 def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> TextEncoder:
-    """Return the encoder of a run's folder, of `start` below one, or the untrained one. others: see `build_encoder`."""
-    held = _held(run)
+    """Return the encoder of a run's folder, of `start` below one, or the untrained one. others: see `build_encoder`.
+
+    Raises `UserError` for a base that is not the run's.
+    """
+    cfg, held = _on_its_base(cfg, run), _held(run)
     for part in (*adapter_files(cfg), "head.safetensors") if held else ():
         if not (held / part).is_file():  # type: ignore[operator]
             raise UserError(f"The run folder {held} has no {part}. {REMEDY}")
@@ -134,22 +137,34 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> Text
 
 def _held(run: Path | None) -> Path | None:
     """Return the folder of an encoder's adapter and head; None for a start that no other run gave any."""
-    start = run is not None and run.name == START and not (run / "manifest.json").exists()
-    return run if run and (not start or {"start", "experts"} & read_manifest(run.parent).keys()) else None
+    bare = run and _whole(run) != run and not {"start", "experts"} & read_manifest(_whole(run)).keys()
+    return None if bare else run
 
 
 def _stages(cfg: Config, run: Path | None) -> list[Stage]:
+    return recorded_stages(_whole(run), cfg.get("lineage")) if run else read_stages(cfg.get("lineage"))
+
+
+def _whole(run: Path) -> Path:
+    """The folder of a run, also of its start, which lies one below."""
+    return run.parent if run.name == START and not (run / "manifest.json").exists() else run
+
+
+def _on_its_base(cfg: Config, run: Path | None) -> Config:
+    """`cfg` with the commit of the hub that the run was trained on; refuse another base or tokenizer than the run's."""
     if run is None:
-        return read_stages(cfg.get("lineage"))
-    whole = run if (run / "manifest.json").exists() else run.parent  # a run's start lies one below
-    check_base({whole: read_manifest(whole)}, base_fingerprints(cfg["model"]))
-    return recorded_stages(whole, cfg.get("lineage"))
+        return cfg
+    manifest = read_manifest(_whole(run))
+    if "base_revision" in manifest:
+        cfg = {**cfg, "model": {**cfg["model"], "revision": manifest["base_revision"]}}
+    check_base({_whole(run): manifest}, base_fingerprints(cfg["model"]))
+    return cfg
 
 
 def digest_of(cfg: Config, run: Path | None, head: Pooler) -> str:
     """sha256 of what decides states, of what was trained, and of the settings that move a vector."""
+    cfg, held = _on_its_base(cfg, run), _held(run)
     base = deciding(cfg, [stage.facts for stage in _stages(cfg, run)], _precision(cfg, best_device(cfg["accelerator"])))
-    held = _held(run)
     adapter = {"adapter": of_adapter(cfg, held)} if held and adapter_files(cfg) else {}
     settings = {  # what dims cut off later moves no vector
         "max_length": _cut(cfg),

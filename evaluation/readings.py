@@ -15,7 +15,7 @@ from cli.errors import UserError
 from evaluation.candidates import Candidate, Config, pooler_word
 from evaluation.embeddings import Embeddings, shared
 from records.fingerprint import of_value
-from records.manifest import of_states
+from records.manifest import BASE, of_states
 
 PLAIN = ("eos", "mean", "weightedmean", "cls")  # poolers without parameters
 LAYER = re.compile(rf"layer:(\d+|\*)/({'|'.join(PLAIN)})")
@@ -119,7 +119,8 @@ def share_starts(candidates: Sequence[Candidate]) -> list[Candidate]:
         given = {"start", "experts"} & candidate.manifest.keys()  # by other runs
         alone = candidate.trained or given or candidate.dim or isinstance(candidate, ReadingCandidate)
         if not alone and config["pooler"].get("standardise") != "corpus":  # which needs a file of statistics
-            starts.setdefault(_states(config), {}).setdefault(candidate.title, candidate)
+            base = f"{_states(config)} {[candidate.manifest.get(key) for key in BASE]}"
+            starts.setdefault(base, {}).setdefault(candidate.title, candidate)
     shared: dict[int, Candidate] = {}
     for members in starts.values():
         first = next(iter(members.values()))

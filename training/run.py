@@ -16,7 +16,7 @@ from cli.errors import UserError, quieten
 from corpora.copies import keep_texts
 from corpora.mix import facts
 from corpora.triples import Triple, described
-from encoders.identity import base_fingerprints, instruction_sets
+from encoders.identity import base_fingerprints, base_revision, instruction_sets
 from encoders.jit_layer import elementwise
 from encoders.precision import Precision
 from records.files import alone_in
@@ -179,6 +179,7 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
         "config": config,
         "data": data,
         **base_fingerprints(config["model"]),
+        **base_revision(config["model"]),
         **({"lineage": encoder.lineage} if encoder.lineage else {}),
         **encoder.start,
         "precision": precision.name,

@@ -69,8 +69,9 @@ def _write_decoder(exported: Exported, folder: Path) -> Config:
     adapter = exported.run / "adapter"
     settings = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
     shutil.copy(adapter / "adapter_model.safetensors", folder)
-    write_json(folder / "adapter_config.json", {**settings, "base_model_name_or_path": base})
-    ours, theirs = backbone.config.to_dict(), AutoConfig.from_pretrained(base).to_dict()
+    revision = exported.manifest.get("base_revision")
+    write_json(folder / "adapter_config.json", {**settings, "base_model_name_or_path": base, "revision": revision})
+    ours, theirs = backbone.config.to_dict(), AutoConfig.from_pretrained(base, revision=revision).to_dict()
     return {key: ours[key] for key in OF_WINDOWS if key in theirs and ours[key] != theirs[key]}
 
 

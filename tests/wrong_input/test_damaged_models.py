@@ -8,7 +8,7 @@ from safetensors.torch import load_file, save_file
 
 from cli.errors import UserError
 from encoders.backbone import load_tokenizer
-from encoders.loading import load_run, untrained
+from encoders.loading import load_run, loaded, untrained
 from records.run_folder import RunFolder
 from tests.encoders.test_checkpoint import model_of
 from tests.started import ROOT
@@ -87,3 +87,53 @@ def test_a_run_is_loaded_on_the_base_that_it_was_trained_on(tmp_path, small_mode
         load_run(run, cfg)
     tokenizer.write_text(text)
     assert (load_run(run, cfg).encode(["the sum"]) == before).all()
+
+
+@pytest.fixture
+def hub(tmp_path, small_model, monkeypatch):
+    """The local cache of the hub with two commits of who/what; hub(c) makes c the newest and returns the whole name."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    repository = tmp_path / "hub" / "models--who--what"
+    for commit, scale in (("a" * 40, 1), ("b" * 40, 1.05)):
+        weights = shutil.copytree(small_model, repository / "snapshots" / commit) / "model.safetensors"
+        save_file({name: scale * x for name, x in load_file(weights).items()}, weights, {"format": "pt"})
+    (repository / "refs").mkdir()
+
+    def newest(commit):
+        (repository / "refs" / "main").write_text(commit)
+        return repository / "snapshots" / commit
+
+    return newest
+
+
+def test_a_run_keeps_to_the_commit_of_the_hub_that_it_was_trained_on(hub, tmp_path, compose_cell):
+    run, trained_on = tmp_path / "s" / "mean-bi" / "seed0", hub("a" * 40)
+    words = ["trainer.max_steps=1", "trainer.global_batch_size=8", "data=jsonl", "data.validation=4"]
+    words += [f"data.path='{write_triples(tmp_path / 'triples.jsonl')}'", "model.path=who/what", "objective.warmup=1"]
+    cfg = compose_cell("mean", "bi", *words)
+    train_run(cfg, RunFolder(run))
+    assert RunFolder(run).manifest()["base_revision"] == "a" * 40
+    before, start = load_run(run, cfg), loaded(cfg, run / "start")
+    hub("b" * 40)
+    for found, was in ((load_run(run, cfg), before), (loaded(cfg, run / "start"), start)):
+        assert found.fingerprint == was.fingerprint
+        assert (found.encode(["the sum"]) == was.encode(["the sum"])).all()
+    named, newest = (
+        untrained(compose_cell("mean", "bi", "model.path=who/what", *further)).encode(["the sum"])
+        for further in (["model.revision=" + "a" * 40], [])
+    )
+    assert (named == start.encode(["the sum"])).all()
+    assert (named != newest).any()
+    shutil.copy(hub("b" * 40) / "model.safetensors", trained_on)
+    for folder in (run, run / "start"):
+        with pytest.raises(UserError, match="seed0 was trained on another base model"):
+            loaded(cfg, folder)
+
+
+def test_a_revision_that_there_is_not(hub, compose_cell, small_model):
+    hub("a" * 40)
+    with pytest.raises(UserError, match="'who/what', or this revision, is not in the local cache"):
+        untrained(compose_cell("mean", "bi", "model.path=who/what", "model.revision=" + "c" * 40))
+    with pytest.raises(UserError, match=r"model\.revision=x is a commit of a hub model, and .* is a folder"):
+        untrained(compose_cell("mean", "bi", f"model.path='{small_model}'", "model.revision=x"))

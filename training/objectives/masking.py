@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokeni
 
 from cli.errors import UserError, reading
 from corpora.raw_text import refuse_pairs
-from encoders.backbone import model_path
+from encoders.backbone import model_path, of_hub
 from encoders.tokens import Batch, Tokens
 from poolers.shared.base import TEXT
 from poolers.shared.registry import pooler_class, pooler_names
@@ -192,9 +192,8 @@ def causal_model(model: dict[str, Any], dtype: torch.dtype) -> Any:
     """Return the whole model of `model.path` on the CPU. Raises `UserError` where it has no head."""
     path = model_path(model["path"])
     settings: dict[str, Any] = {"dtype": dtype, "use_safetensors": True, "output_loading_info": True}
-    trusted = model["trust_remote_code"]
     with reading(path, "Name a base with a language-model head."):
-        loaded: Any = AutoModelForCausalLM.from_pretrained(path, trust_remote_code=trusted, **settings)
+        loaded: Any = AutoModelForCausalLM.from_pretrained(path, **of_hub(model), **settings)
     if loaded[1]["missing_keys"]:
         raise UserError(f"{path} has no language-model head, which is needed here. Name a base that has one.")
     return loaded[0]
