@@ -1,11 +1,9 @@
 """Words of a command line, and conf/ composed of them by Hydra; a misspelt key becomes one line with the nearest."""
 
 import re
-import sys
 from collections.abc import Sequence
 from copy import deepcopy
 from functools import cache, lru_cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +12,10 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Glob, Override
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 from omegaconf.errors import OmegaConfBaseException
 
-from cli.errors import UserError, nearest, quieten
+from cli.errors import UserError, nearest
 
 HOME = Path(__file__).resolve().parent.parent  # the folder of conf/, assets/ and train.py
 CONF = HOME / "conf"
@@ -70,35 +68,31 @@ def composed(name: str, overrides: Sequence[str] = ()) -> DictConfig:
     for key in {word.partition("=")[0] for word in overrides} - {*groups(), *OF_SEVERAL_KINDS}:
         default = composition(name, _chosen(overrides))[0]
         was, value = (OmegaConf.select(of, key, throw_on_resolution_failure=False) for of in (default, cfg))
-        kind = KINDS.get(type(was))
+        several = isinstance(value, str) and "," in value
+        kind = "a list: [a,b]" if several and isinstance(was, ListConfig) else KINDS.get(type(was))
         if kind and value is not None and KINDS.get(type(value)) != kind:
-            raise UserError(f"{key}={value} must be {kind}.")
+            raise UserError(f"{key}={value} must be {kind}." + " A run of each: -m." * several)
     if str(cfg.get("study", name)).strip() in ("", ".", "..", "None"):
         raise UserError(f"study={cfg.study} names no folder below runs_dir. Give study=<name>.")
     return cfg
 
 
-def choices_of(name: str, overrides: Sequence[str] = ()) -> dict[str, str | None]:
-    """Return the option that a command line chooses of each group: {"model": "tiny", "design": None, ...}."""
-    return composition(name, tuple(overrides))[1]
-
-
 @lru_cache(maxsize=256)  # a tenth of a second each
 def composition(name: str, overrides: tuple[str, ...]) -> tuple[DictConfig, dict[str, str | None]]:
-    """Return what `composed` and `choices_of` do, kept and so not to be changed; kinds of values are not checked."""
+    """Return what `composed` does, kinds of values unchecked and not to be changed, and the option of each group."""
     state = GlobalHydra.instance()
     outer, state.hydra = state.hydra, None  # of the Hydra job that calls this, put back afterwards
     try:
         with initialize_config_dir(str(CONF), version_base="1.3"):
             cfg = compose(name, overrides=list(overrides), return_hydra_config=True)
+        choices = dict(cfg.hydra.runtime.choices)
+        with open_dict(cfg):
+            del cfg["hydra"]
+        plain(cfg)  # or what cannot be resolved fails in the job
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise UserError(_explained(error, name, overrides)) from error
     finally:
         state.hydra = outer
-    choices = dict(cfg.hydra.runtime.choices)
-    OmegaConf.set_struct(cfg, False)
-    del cfg["hydra"]
-    OmegaConf.set_struct(cfg, True)
     return cfg, choices
 
 
@@ -116,9 +110,12 @@ def flat(value: object, prefix: str = "") -> dict[str, object]:
 
 def _explained(error: Exception, name: str, overrides: Sequence[str]) -> str:
     text = f"{error} {error.__cause__}"
-    option = re.search(r"Could not find '(\w+)/([^']+)'", text)
-    if option:
+    option = re.search(r"Could not find '(hydra/\w+|\w+)/([^']+)'", text)
+    if option and option[1] in groups():
         return f"There is no {option[1]} '{option[2]}' in conf/{option[1]}. {nearest(option[2], options(option[1]))}"
+    if option:  # of Hydra's own, such as hydra/launcher
+        installed = re.findall(r"^\t(\S+)$", text, re.M)
+        return f"No {option[1]} '{option[2]}' is installed. {nearest(option[2], installed)}"
     key = re.search(r"full_key: (\S+)", text) or re.search(r"Could not override '([^']+)'", text)
     if key and ("not in struct" in text or "No match in the defaults list" in text):
         mend = _owners(key[1]) or nearest(key[1], _keys(name, overrides))
@@ -149,21 +146,30 @@ def flags_and_words(program: str, arguments: Sequence[str]) -> tuple[list[str], 
     stray = [word for word in flags if not word.startswith("-")]
     if stray and set(flags) <= {*stray, *SWEEP}:
         raise UserError(f"The argument '{stray[0]}' is no key=value. See python {program} --help.")
-    return flags, readable(words)
+    return flags, readable(words, bool({*SWEEP} & {*flags}))
 
 
-def readable(words: Sequence[str]) -> list[str]:
-    """Return the words, values outside Hydra's grammar in quotes; only `data` and `model` take new keys by a plus."""
-    return [_readable(word if word.startswith(("+data", "+model.")) else word.lstrip("+")) for word in words]
+def readable(words: Sequence[str], several: bool = True) -> list[str]:
+    """Return the words as Hydra reads each value as it is typed: in quotes what its grammar would refuse or change.
+
+    several: whether a comma separates the values of a sweep. `data` and `model` alone take new keys by a plus.
+    """
+    bare = [word if word.startswith(("+data", "+model.")) else word.lstrip("+") for word in words]
+    return [_readable(word, several) for word in bare]
 
 
-def _readable(word: str) -> str:
+def _readable(word: str, several: bool) -> str:
     key, _, value = word.partition("=")
-    if parsed(word):
+    known, text = parsed(word), f"{key}={quoted(value)}"
+    of_a_sweep = known and known.is_sweep_override() and not several and key not in groups() and value[-1:] != ")"
+    if known and not of_a_sweep and (value == value.strip() or not isinstance(known.value(), str)):
         return word
-    if not key or value[:1] in ("[", "{", "'", '"') or not parsed(f"{key}={quoted(value)}"):
+    if value[:1] == "[" and value[-1:] == "]":  # each item as it is typed
+        items = [item.strip() for item in value[1:-1].split(",")]
+        text = f"{key}=[{','.join(item if parsed(f'x={item}') else quoted(item) for item in items)}]"
+    if not key or (value[:1] in ("{", "'", '"') and value[:1] == value[-1:].replace("}", "{")) or not parsed(text):
         raise UserError(f"{word} cannot be read. Write key=value, names with spaces in quotes of their own.")
-    return f"{key}={quoted(value)}"
+    return text
 
 
 def quoted(value: str) -> str:
@@ -215,14 +221,3 @@ def help_screen(name: str) -> str:
     of_group = [group for group in re.findall(r"^  - (\w+): ", text, re.M) if group in groups()]
     lines = [f"# {group}= {', '.join(options(group))}" for group in of_group]
     return "\n".join([f"# keys of {name}: key=value replaces a default, group=option chooses a file", text, *lines])
-
-
-def run_command(name: str, module: str) -> None:
-    """Run `module.run` with conf/<name>.yaml and the words of the command line. Raises `UserError`."""
-    if {"-h", "--help"} & set(sys.argv[1:]):
-        print(help_screen(name))
-        return
-    config = plain(composed(name, readable(sys.argv[1:])))  # before the imports, which take seconds
-    command = import_module(module)
-    quieten()
-    command.run(config)

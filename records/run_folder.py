@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cli.compose import choices_of, composition, flat, groups, options, own_keys, plain
+from cli.compose import composition, flat, groups, options, own_keys, plain
 from cli.errors import UserError
 from records.files import write_json
 from records.fingerprint import of_value
@@ -106,13 +106,13 @@ def _fixed_words(config: dict[str, Any], words: Sequence[str]) -> list[str]:
 def _deviations(
     program: str, config: dict[str, Any], words: Sequence[str], fixed: Sequence[str], elsewhere: Sequence[str] = ()
 ) -> list[str]:
-    members = {k: v for k, v in choices_of(program, words).items() if v and not k.startswith("hydra/")}
+    members = {k: v for k, v in composition(program, tuple(words))[1].items() if v and not k.startswith("hydra/")}
     members = {k: v for k, v in members.items() if k not in UNNAMED and v != "none"}
     parents = [f"{k}={members[k]}" for k in CHOOSING if k in members]
     chosen = [*(word for word in fixed if _chooses(word)), *parents]
-    implied = {**choices_of(program, chosen), **dict.fromkeys(CHOOSING)}
+    implied = {**composition(program, tuple(chosen))[1], **dict.fromkeys(CHOOSING)}
     if any(k.startswith("data@") for k in members):  # what a mix takes for its sources by default
-        of_mix = choices_of(program, [*chosen, f"data={members['data']}"])
+        of_mix = composition(program, (*chosen, f"data={members['data']}"))[1]
         implied |= {k: v for k, v in of_mix.items() if k.startswith("data@")}
     named = [f"{k}-{v}" for k, v in sorted(members.items()) if k not in ("pooler", "attn") and v != implied.get(k)]
     place = [f"{k}='{config[k]}'" for k in ("study", "runs_dir") if k in config]  # stages are found by them

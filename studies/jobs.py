@@ -90,7 +90,8 @@ def _designs(names: Sequence[Any], train: list[str]) -> list[_Design]:
     designs = dict[Path, _Design]()
     for name in dict.fromkeys(map(str, names)):
         typed = [*design_words(name), *train]
-        folder = run_folder(plain(composed("train", readable(typed))), readable(typed)).path.parent
+        words = readable(typed, several=False)
+        folder = run_folder(plain(composed("train", words)), words).path.parent
         if folder in designs:
             raise UserError(f"The designs {designs[folder].name} and {name} are the same runs. Leave one out.")
         designs[folder] = _Design(name, typed, folder)

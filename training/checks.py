@@ -8,14 +8,7 @@ from lightning_fabric.plugins.environments import SLURMEnvironment, TorchElastic
 
 from cli.compose import flat, options
 from cli.errors import UserError
-from cli.limits import (
-    DATA,
-    DATA_WORDS,
-    Limit,
-    check_dims,
-    check_limits,
-    real,
-)
+from cli.limits import DATA, DATA_WORDS, Limit, check_dims, check_limits, real
 from corpora.files import data_files, rows
 from corpora.mix import check_mix
 from corpora.triples import Triple, TripleMaker, fingerprint

@@ -17,7 +17,7 @@ from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, Wand
 from pytorch_lightning.strategies import DDPStrategy
 
 from cli.compose import HOME
-from cli.errors import UserError
+from cli.errors import UserError, reading
 from encoders.precision import best_device
 from encoders.text_encoder import is_out_of_memory
 from records.files import replacing
@@ -140,6 +140,9 @@ def fit(
     )
     last = folder / LAST
     resumed = last if last.exists() and config["resume"] else None
+    if resumed:
+        with reading(last, "Delete it: the same command then begins anew."):
+            torch.load(last, map_location="cpu", weights_only=True)
     with processes_of_one_job(t["devices"]):
         clock = range(t["max_steps"])  # a loader that only ticks: the step's number decides which batch a step sees
         with suppress(SystemExit), memory_named():  # the first is what Lightning makes of SIGTERM, with exit code 0

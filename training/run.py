@@ -62,7 +62,7 @@ def finished(config: Config, folder: RunFolder) -> bool:
     if issubclass(kind, Pretraining) or not folder.claim(config):
         return False
     refuse_changed(config, folder, kind.read)
-    _clear(folder)  # a kill may have come between the last manifest and this
+    (folder.path / LAST).unlink(missing_ok=True)  # a kill may have come between the last manifest and this
     return True
 
 
@@ -130,7 +130,7 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
         "files": {name: of_file(folder.path / name) for name in files},
     }
     folder.write({**manifest, **closing, **states, "status": "finished"})
-    _clear(folder)
+    (folder.path / LAST).unlink(missing_ok=True)
     shown = list(after)[:SHOWN]
     scores = ", ".join(f"{k} {f'{before[k]:.3f} -> ' if k in before else ''}{after[k]:.3f}" for k in shown)
     loss = f"loss {closing['loss']:.3f}" if t["max_steps"] else "no step"
@@ -153,11 +153,6 @@ def fill_states(module: StepModule) -> Config:
     print(f"States of {len(rows):,} texts in {cache.folder}: {len(missing):,} to compute.", flush=True)
     compute_states(encoder, work.tokenizer, missing, work.plan.token_budget)
     return {"identity": cache.identity, "texts": len(rows), "computed_texts": len(missing)}
-
-
-def _clear(folder: RunFolder) -> None:
-    """Remove what only an unfinished run needs."""
-    (folder.path / LAST).unlink(missing_ok=True)
 
 
 def opening_manifest(config: Config, module: StepModule, triples: list[Triple], precision: Precision) -> Config:
@@ -215,8 +210,8 @@ def announcement(folder: RunFolder, module: StepModule, manifest: Config) -> str
     if warmup > module.warmup:
         text += f" objective.warmup={warmup} is longer than the run, and cut to its {module.warmup} steps."
     if share is not None:
-        text += f" max_length={length} cuts {share:.0%} of the texts of the first step."
-        text += f"\nwarning: {share:.0%} of the texts are longer than max_length={length}. Raise it." * (share > MANY)
+        many = share > MANY
+        text += f"\n{'warning: ' * many}max_length={length} cuts {share:.0%} of the texts{'; raise it' * many}."
     return text
 
 

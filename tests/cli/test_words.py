@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from omegaconf import OmegaConf
 
 from cli.compose import check_sweep, composed, flags_and_words, late, parsed, quoted, readable
 from cli.errors import UserError
@@ -17,6 +18,8 @@ from evaluation.candidates import evaluate_words
         ("modle=tiny", "Nearest: model"),
         ("experiment=paper/mistrl", "Nearest: paper/mistral_7b"),
         ("data.path=a.txt", "It belongs to data=classes, data=graded, data=ir_data, data=jsonl, data=text"),
+        ("hydra/launcher=basc", "No hydra/launcher 'basc' is installed. Nearest: basic"),
+        ("seed=${nothing}", "Interpolation key 'nothing' not found"),
         ("seed=0,1", "Ambiguous value for argument 'seed=0,1' 1. To use it as a list, use key=[value1,value2]"),
         ("pooler=[eos,mean]", "no option of pooler. Give one of them, or a run of each: -m"),
         ("pooler=null", "no option of pooler. Give one of them"),
@@ -65,9 +68,31 @@ def test_quotes_keep_every_text(text):
     assert word.value() == text
 
 
-def test_a_list_that_cannot_be_read_is_refused():
-    with pytest.raises(UserError, match=r"lora.targets=\[a\(b\] cannot be read"):
-        readable(["lora.targets=[a(b]"])
+TEXTS = [
+    "query: ",
+    " a",
+    "Find, then read",
+    "a: b, c: d",
+    "'x' y",
+    "{a}.jsonl",
+    "[1] mö",
+    "a.jsonl,ä.jsonl",
+    "übung (1)",
+]
+
+
+@pytest.mark.parametrize("key", ["data.path", "data.instruction", "model.path", "study"])
+@pytest.mark.parametrize("text", TEXTS)
+def test_paths_and_texts_are_read_as_typed_under_every_key(key, text):
+    _, words = flags_and_words("train.py", ["data=jsonl", f"{key}={text}"])
+    assert OmegaConf.select(composed("train", words), key) == text
+
+
+def test_items_of_a_list_are_read_as_typed():
+    _, words = flags_and_words("evaluate.py", ["run=[my runs/a (1),mö/b,runs/s+lora.r-8/c]"])
+    assert composed("evaluate", words).run == ["my runs/a (1)", "mö/b", "runs/s+lora.r-8/c"]
+    with pytest.raises(UserError, match=r"study='a'b' cannot be read"):
+        readable(["study='a'b'"])
 
 
 def test_every_value_of_a_sweep_is_checked_before_its_first_run():

@@ -51,7 +51,7 @@ def test_texts_that_max_length_cuts_are_counted_and_a_warm_up_longer_than_the_ru
     train_run(cell("mean", "bi", *words, "objective.warmup=5"), RunFolder(tmp_path / "run"))
     assert RunFolder(tmp_path / "run").manifest()["texts_cut"] == pytest.approx(0.25, abs=0.05)  # half the positives
     said = capsys.readouterr().out
-    assert "% of the texts are longer than max_length=48. Raise it." in said
+    assert "warning: max_length=48 cuts 2" in said
     assert "objective.warmup=5 is longer than the run, and cut to its 1 steps" in said
 
 
@@ -141,6 +141,15 @@ def test_a_stopped_run_is_not_taken_for_finished(cell, tmp_path, monkeypatch):
     assert not (tmp_path / "head.safetensors").exists()
     train_run(cell(), RunFolder(tmp_path))
     assert RunFolder(tmp_path).manifest()["steps"] == 4
+
+
+@pytest.mark.slow
+def test_a_damaged_checkpoint_is_named(cell, tmp_path, power_cut):
+    with power_cut(3):
+        train_run(cell(), RunFolder(tmp_path))
+    (tmp_path / LAST).write_bytes((tmp_path / LAST).read_bytes()[:5000])
+    with pytest.raises(UserError, match=r"last.ckpt cannot be read: .* Delete it: the same command then begins anew"):
+        train_run(cell(), RunFolder(tmp_path))
 
 
 @pytest.mark.slow

@@ -119,8 +119,9 @@ class NextToken(Objective):
         for documents in self.documents.values():
             nats = iter(self.loss.nats([row for d in documents for row in d.rows]))
             for d in documents:
-                unpredicted = sum(row.tokens.roles[0] != BOS for row in d.rows)
-                d.per_byte = per_byte(sum(islice(nats, len(d.rows))), unpredicted, len(self.loss.head), d.size)
+                unpredicted = sum(row.tokens.roles[0] != BOS for row in d.rows)  # log2 V bits each
+                of_document = sum(islice(nats, len(d.rows))) + unpredicted * math.log(len(self.loss.head))
+                d.per_byte = of_document / math.log(2) / d.size
         scores = {domain: mean_per_byte(documents) for domain, documents in self.documents.items()}
         every = mean_per_byte([d for documents in self.documents.values() for d in documents])
         self.last = {ALL: every, MEAN: fmean(scores.values()), **scores}
@@ -157,13 +158,9 @@ def document_windows(texts: Sequence[str], tokenizer: TextTokenizer) -> Iterator
     start = [] if tokenizer.bos is None else [tokenizer.bos]
     for k in range(0, len(texts), TOKENIZED):
         for ids in tokenizer.plain_ids(texts[k : k + TOKENIZED]):
-            cut = windows(ids, tokenizer.eos, tokenizer.max_length - len(start))
+            room, whole = tokenizer.max_length - len(start), [*ids, tokenizer.eos]
+            cut = (whole[i : i + room] for i in range(0, len(whole), room))  # they do not see one another
             yield [np.array([*start, *window], dtype=np.int32) for window in cut]
-
-
-def windows(ids: Sequence[int], eos: int, length: int) -> list[list[int]]:
-    """Return a document's tokens and its EOS, cut into windows of `length` that do not see one another."""
-    return [[*ids, eos][i : i + length] for i in range(0, len(ids) + 1, length)]
 
 
 def bytes_read(text: str, tokenizer: TextTokenizer) -> int:
@@ -175,8 +172,3 @@ def bytes_read(text: str, tokenizer: TextTokenizer) -> int:
     seen = text if normalizer is None else normalizer.normalize_str(text).replace("\u2581", " ")
     before = len(text) - len(text.lstrip(" "))
     return len(seen.removeprefix(" " * (before + 1)).encode()) + (before if seen.startswith(" " * (before + 1)) else 0)
-
-
-def per_byte(nats: float, unpredicted: int, vocabulary: int, size: int) -> float:
-    """Return bits per byte of `size` bytes whose predicted tokens cost `nats`; the others cost log2 V each."""
-    return (nats + unpredicted * math.log(vocabulary)) / math.log(2) / size

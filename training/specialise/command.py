@@ -11,14 +11,7 @@ import torch
 from torch import Tensor
 
 from cli.errors import UserError
-from cli.limits import (
-    DATA,
-    DATA_WORDS,
-    Limit,
-    check_dims,
-    check_limits,
-    real,
-)
+from cli.limits import DATA, DATA_WORDS, Limit, check_dims, check_limits, real
 from corpora.copies import NearCopies, first_words, word_count
 from corpora.triples import Triple, described, read_triples
 from encoders.limits import ENCODER, ENCODER_WORDS
