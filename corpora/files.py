@@ -63,11 +63,15 @@ def _csv(path: Path, delimiter: str = ",") -> Rows:
     csv.field_size_limit(LONGEST_CELL)
     with text_of(path) as text:
         table = csv.DictReader(text, strict=True, delimiter=delimiter)
-        for row in table:
-            place = f"{path}, line {table.line_num}"
-            if None in row:
-                raise UserError(f"{place} has more cells than the first line. Quote what holds a {delimiter!r}.")
-            yield table.line_num, {column: _cell(value, place) for column, value in row.items()}
+        try:
+            for row in table:
+                place = f"{path}, line {table.line_num}"
+                if None in row:
+                    raise UserError(f"{place} has more cells than the first line. Quote what holds a {delimiter!r}.")
+                yield table.line_num, {column: _cell(value, place) for column, value in row.items()}
+        except csv.Error as error:
+            mend = 'Write a cell with a quote as "a ""b"" c"'
+            raise UserError(f"{path}, after line {table.line_num}: not of its format ({error}). {mend}.") from error
 
 
 def _cell(value: str | None, place: str) -> Any:

@@ -20,7 +20,7 @@ from records.fingerprint import stream_seed
 
 Config = dict[str, Any]
 LONG = 5  # words of a held-out text that is looked for inside others
-LEAST_LEFT = 0.1  # of the examples of a source
+MANY = 10  # queries of one positive that is no answer of its own
 
 
 class BatchOrder:
@@ -164,24 +164,26 @@ def split(examples: list[Triple], data: Config) -> tuple[list[Triple], list[Trip
         held_out |= {numbers[k] for k in range(0, stride * count, stride)}
     left_out = held_out | unused
     kept, out = [examples[i] for i in every if i not in left_out], [examples[i] for i in sorted(held_out)]
-    training = apart(kept, out, "mix" in data)
-    if shared := len(kept) - len(training):
-        rank_zero_only(print)(f"{shared:,} examples share a text with held-out ones: not trained on.", file=sys.stderr)
-    return training, out
+    return apart(kept, out, "mix" in data), out
 
 
 def apart(kept: list[Triple], held_out: Sequence[Triple], mix: bool) -> list[Triple]:
     """Return the examples of `kept` whose query and positive are none of the held-out examples' texts and, of another
     source of a mix, hold none of those of `LONG` words or more. Case and number of blanks do not count.
 
-    Of a source that would lose nearly all, since its positives are names of labels or the like, those with a query of
-    their own stay. Raises `UserError` where a source has none.
+    A positive of `MANY` other queries is taken for the name of a label: others with it stay. Prints how many are left
+    out. Raises `UserError` where none of a source stays.
     """
     texts = {(side, t.origin) for t in held_out for side in _sides(t)}
-    whole, queries = {text for text, _ in texts}, {_sides(t)[0] for t in held_out}
+    whole, askers = {text for text, _ in texts}, defaultdict(set)
+    for query, positive in (_sides(t) for t in kept if t.kind != "graded"):
+        if positive in whole:
+            askers[positive].add(query)
+    names = {positive for positive, queries in askers.items() if len(queries) >= MANY}
+    whole -= names
     by_word: dict[str, list[tuple[str, str]]] = defaultdict(list)  # one word of a text -> that text and its source
     for text, source in texts if mix else ():
-        if len(words := text.split()) >= LONG:
+        if len(words := text.split()) >= LONG and text in whole:
             by_word[max(words[1:-1], key=len)].append((text, source))
 
     def known(t: Triple) -> bool:
@@ -192,12 +194,14 @@ def apart(kept: list[Triple], held_out: Sequence[Triple], mix: bool) -> list[Tri
     left: list[int] = []
     for name, numbers in (by_source(kept) if mix else {"": range(len(kept))}).items():
         own = [i for i in numbers if not known(kept[i])]
-        if len(own) < LEAST_LEFT * len(numbers):
-            own = [i for i in numbers if _sides(kept[i])[0] not in queries]
         if not own:
             of = f"data.sources.{name}" if mix else "the data"
-            raise UserError(f"All examples of {of} share their query with a held-out one. Lower validation=.")
+            raise UserError(f"All examples of {of} share a text with a held-out one. Lower validation=.")
         left += own
+    if len(left) < len(kept) or names:
+        stay = f"; {len(names):,} positives of {MANY} queries or more stay" if names else ""
+        said = f"{len(kept) - len(left):,} examples share a text with held-out ones: not trained on{stay}."
+        rank_zero_only(print)(said, file=sys.stderr)
     return [kept[i] for i in sorted(left)]
 
 

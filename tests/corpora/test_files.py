@@ -151,6 +151,7 @@ FAULTS = [
     ("a.jsonl", '{"query": "q", "pos": []}', "line 1 has no text as 'pos'. Remove the record"),
     ("a.jsonl", '{"query": "q", "pos": ["p", ""]}', r"line 1 has no text as 'pos\[1\]'"),
     ("a.jsonl", '{"query": "q", "pos": ["p", "r"], "scores": [1]}', "line 1 has 2 texts as 'pos'. Give one, or"),
+    ("a.tsv", 'query\tpositive\n"q" r\tp\n', "a.tsv, after line 1: not of its format .* Write a cell with a quote as"),
     ("a.tsv", "query\tpositive\nq\tp\tr\n", "a.tsv, line 2 has more cells than the first line"),
     ("a.txt", "q p", "a.txt is of no known kind. Give .jsonl, .csv or .tsv"),
 ]
