@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from analysis.names import suggest
-from cli.compose import flat, own_keys
+from cli.compose import flat, options, own_keys
 from cli.errors import UserError
 from records.fingerprint import of_value
 from records.lineage import OTHER_RUNS
@@ -89,7 +89,10 @@ def factor_value(manifest: Mapping[str, Any], factor: str) -> str:
         return "+".join(f"{name}:{facts['share']:g}" for name, facts in of_source.items() if facts["share"])
     if isinstance(value, dict):
         runs = {key: _before(manifest, f"{factor}.{key}") for key in value if f"{factor}.{key}" in OTHER_RUNS}
-        return str(value.get("name") or of_value({**value, **runs})[:8])
+        name = value.get("name")
+        if factor == "model" and name in options("model") and value.get("path") != options("model")[name].get("path"):
+            name = value.get("path")  # model.path=<folder> alone leaves the name of the option
+        return str(name or of_value({**value, **runs})[:8])
     return as_text(value)
 
 

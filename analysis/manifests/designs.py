@@ -92,16 +92,29 @@ def labelled(designs: Mapping[str, Design]) -> dict[str, Design]:
     """Return label -> design, in the order given. designs: by model.
 
     A label is `<pooler>-<attn>` for our own, and ` <key>=<value>` for further factors that vary, unless the value is
-    that of most designs (`usual_note` says so). Where two of ours would have one label, as two studies of the same
-    designs, every model keeps its full name.
+    that of most designs (`usual_note` says so). Two of ours that would have one label are followed by the words in
+    which their folders differ: `mean-bi pooler.pool_eos-false`. Of studies with other names every model keeps its own.
     """
     every = list(designs.values())
     further, usual = _further([design for design in every if design.pooler]), _usual_values(every)
     names = {model: _name(design, further, usual) for model, design in designs.items()}
+    for label, number in Counter(names.values()).items():
+        names |= _apart(label, [d for d in every if names[d.model] == label]) if number > 1 else {}
     count = Counter(names.values())
     if any(count[names[model]] > 1 for model, design in designs.items() if design.pooler):
         names |= {model: model for model, design in designs.items() if design.pooler}
     return {names[model]: design for model, design in designs.items()}
+
+
+def _apart(label: str, twins: Sequence[Design]) -> dict[str, str]:
+    """Return model -> label with the words of its study's folder that not all twins have."""
+    words = {design.model: design.study.split("+") for design in twins}
+    shared = set.intersection(*map(set, words.values()))
+    if not all(design.pooler and words[design.model][0] in shared for design in twins):
+        return {}
+    end = UNTRAINED if label.endswith(UNTRAINED) else ""
+    own = {model: [label.removesuffix(end), *(w for w in of if w not in shared)] for model, of in words.items()}
+    return {model: " ".join(parts) + end for model, parts in own.items()}
 
 
 def _name(design: Design, further: dict[str, str], usual: dict[str, str]) -> str:

@@ -28,6 +28,24 @@ def test_the_value_of_most_designs_is_not_named_and_a_note_says_it():
     assert usual_note(cells) == ["Where a name does not say otherwise, template is instruct."]
 
 
+def test_twins_are_told_apart_by_what_their_folders_name():
+    """A mean without EOS beside one with it, and their starts."""
+    both = [
+        Design(f"{study}__mean-bi{end}", study, "mean", "bi", not end)
+        for study in ("embedded", "embedded+pooler.pool_eos-false")
+        for end in ("", "-untrained")
+    ]
+    other = [Design("embedded__eos-bi", "embedded", "eos", "bi"), Design("x__eos-bi", "x", "eos", "bi")]
+    without = "mean-bi pooler.pool_eos-false"
+    assert names(both) == ["mean-bi", "mean-bi (untrained)", without, f"{without} (untrained)"]
+    assert names(other) == [design.model for design in other]
+
+
+def test_a_base_by_its_path_is_not_called_by_the_name_of_another():
+    tiny, own = (manifest("mean", "bi", model__path=path) for path in ("assets/tiny", "/my/base"))
+    assert [factor_value(one, "model") for one in (tiny, own)] == ["tiny", "/my/base"]
+
+
 def test_what_is_not_there_is_not_named():
     two = designs({"lineage": "none"}, {"lineage": "mntp"})
     assert names(two) == ["mean-bi", "mean-bi lineage=mntp"]
