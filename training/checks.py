@@ -159,7 +159,7 @@ def unread_columns(data: Config) -> list[str]:
     if "sources" in data:
         return [column for source in data["sources"].values() if source for column in unread_columns(source)]
     unread: dict[str, None] = {}
-    for path in data_files(data["path"]) if data["reader"] == "corpora.files.triples" else ():
+    for path in data_files(data["path"]) if data.get("reader") == "corpora.files.triples" else ():
         make = TripleMaker(data["columns"], "")
         for _, row in rows(path):
             make.check_keys(row)
