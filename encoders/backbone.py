@@ -12,7 +12,7 @@ from transformers import __version__ as version
 from cli.compose import HOME
 from cli.errors import UserError
 from encoders.attention.switch import WINDOWLESS, kernel_of, knows_sdpa
-from encoders.precision import use_autocast
+from encoders.precision import quantisation, same_in_evaluation, use_autocast
 
 TOKENIZER_FILES = "Put tokenizer.json and tokenizer_config.json there: tokenizer.save_pretrained(<folder>)."
 UNBOUNDED = 2**20  # positions
@@ -94,22 +94,25 @@ def load_backbone(
     the CPU. Raises `UserError` where checkpoint and decoder do not have the same tensors, or one is not finite.
     """
     config, path = load_config(model), model_path(model["path"])
+    kernel, quantised = kernel_of(model, config, padding), quantisation(model, dtype)
     backbone, info = _loaded(
         path,
         AutoModel,
         config=config,
         **of_hub(model),
-        attn_implementation=kernel_of(model, config, padding),
+        attn_implementation=kernel,
         dtype=dtype,
         use_safetensors=True,
         output_loading_info=True,
         ignore_mismatched_sizes=True,  # they are refused by name below
-        device_map=None if device is None else {"": device},
+        device_map=None if device is None and not quantised else {"": device or "cpu"},
+        quantization_config=quantised,
     )
     check_filled(backbone, path, info)
     check_finite(backbone, path)
     without_dropout(backbone)
     use_autocast(backbone)
+    same_in_evaluation(backbone)
     if device is not None:
         made_on_cpu(backbone)
     return backbone.requires_grad_(False).eval()

@@ -67,6 +67,7 @@ def deciding(cfg: Config, lineage: Sequence[Config], precision: Precision) -> Co
         "precision": precision.name,
         "tf32": cfg["tf32"],
         "deterministic": cfg["deterministic"],
+        "quantise": cfg["model"]["quantise"],
     }
 
 

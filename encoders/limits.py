@@ -18,5 +18,6 @@ ENCODER_WORDS: dict[str, Sequence[Any]] = {
     "precision": ("auto", "bf16", "mixed", "fp32"),
     "evaluation.autocast": (None, "fp16", "bf16", "fp32"),
     "evaluation.instructions": ("none", "table", "mteb"),
+    "model.quantise": (None, "nf4"),
     "model.attn_implementation": ("auto", "unpadded", "sdpa", "eager", "flash_attention_2"),
 }

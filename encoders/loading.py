@@ -22,6 +22,7 @@ from encoders.precision import (
     Precision,
     be_deterministic,
     best_device,
+    refuse_quantised,
     resolve_autocast,
     resolve_precision,
     store_as_computed,
@@ -54,6 +55,7 @@ def build_encoder(
     be_deterministic(cfg["deterministic"])
     stages = read_stages(cfg.get("lineage")) if stages is None else stages
     if stages:
+        refuse_quantised(cfg, "lineage=")
         check_base({stage.folder: stage.manifest for stage in stages}, base_fingerprints(cfg["model"]))
     for pooler_config in (cfg["pooler"], *others):
         refuse_blind(pooler_config, cfg["attn"]["name"])
@@ -186,7 +188,7 @@ def _precision(cfg: Config, device: torch.device) -> Precision:
 def _load_trained(encoder: Encoder, cfg: Config, run: Path, precision: Precision) -> None:
     with reading(run, REMEDY):
         if adapter_files(cfg):
-            merged = precision.weights is torch.float32  # others round it away
+            merged = precision.weights is torch.float32 and not cfg["model"]["quantise"]  # others round it away
             encoder.backbone = load_adapter(encoder.backbone, cfg, run, merged)
         head = load_file(run / "head.safetensors")
         check_names(str(run / "head.safetensors"), encoder.pooler.state_dict(), head, REMEDY)

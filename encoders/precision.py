@@ -2,12 +2,15 @@
 
 import os
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS, grouped_mm_experts_forward
+
+from cli.errors import UserError
 
 WORKSPACES = (":4096:8", ":16:8")  # of cuBLAS: with either its sums have one order
 
@@ -70,6 +73,42 @@ def best_device(accelerator: str = "auto") -> torch.device:
         rank = os.environ.get("LOCAL_RANK") or os.environ.get("SLURM_LOCALID", "0")  # Lightning, torchrun; SLURM
         return torch.device("cuda", int(rank))
     return torch.device("cpu")
+
+
+def quantisation(model: dict[str, Any], compute: torch.dtype) -> Any:
+    """Return transformers' configuration of `model.quantise` (QLoRA, arXiv 2305.14314), None where there is none.
+
+    Linear layers alone are in four bits; their products run in `compute`. Raises `UserError` without bitsandbytes.
+    """
+    if not model.get("quantise"):
+        return None
+    if not find_spec("bitsandbytes"):
+        raise UserError("model.quantise=nf4 needs the package bitsandbytes. Install it: pip install bitsandbytes.")
+    from transformers import BitsAndBytesConfig
+
+    return BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type=model["quantise"],
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=compute,
+    )
+
+
+def same_in_evaluation(backbone: nn.Module) -> None:
+    """Keep bitsandbytes from packing weights for a CPU, which rounds their scales after training."""
+    module: Any  # a class of bitsandbytes
+    for module in backbone.modules():
+        if hasattr(module, "support_avx512bf16_for_cpu"):
+            module.support_avx512bf16_for_cpu = False
+
+
+def refuse_quantised(config: dict[str, Any], what: str) -> None:
+    """Refuse to add trained weights to a base in four bits, which would round them away. Raises `UserError`."""
+    if config["model"].get("quantise"):
+        raise UserError(
+            f"model.quantise={config['model']['quantise']} keeps the base in four bits, and {what} needs its weights. "
+            "Give model.quantise=null."
+        )
 
 
 GROUPED = "grouped_mm"  # transformers' own, where a model says nothing else

@@ -10,6 +10,7 @@ from encoders.adapter import is_mixture, mixing_of
 from encoders.attention.pattern import Pattern, earlier, whole_text
 from encoders.attention.switch import attention_of
 from encoders.loading import load_run
+from encoders.precision import refuse_quantised
 from encoders.templates import TEXT_FIELD
 from encoders.text_encoder import TextEncoder
 from poolers.shared.base import Pooler
@@ -96,6 +97,7 @@ def load_exported(run: Path, merged: bool = True) -> Exported:
     config = manifest["config"]
     evaluation = {**config["evaluation"], "autocast": None, "dims": None}
     config = {**config, "precision": "fp32", "accelerator": "cpu", "evaluation": evaluation}
+    refuse_quantised(config, "python -m encoders.export")
     if config["model"]["trust_remote_code"]:
         raise UserError(f"{run} cannot be exported: its base has code of its own (model.trust_remote_code=true).")
     if is_mixture(config) and not (merged and mixing_of(config["adapter"]).constant):
