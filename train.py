@@ -17,9 +17,10 @@ def run(config: dict[str, Any], words: Sequence[str]) -> None:
 
 def main() -> None:
     """Refuse what is misspelt, and hand the job, or each job of a sweep, to its objective."""
+    from cli.compose import with_recipe
     from studies.sweep import start
 
-    start("train", sys.argv[1:], run)
+    start("train", sys.argv[1:], run, with_recipe)
 
 
 if __name__ == "__main__":

@@ -221,3 +221,20 @@ def help_screen(name: str) -> str:
     of_group = [group for group in re.findall(r"^  - (\w+): ", text, re.M) if group in groups()]
     lines = [f"# {group}= {', '.join(options(group))}" for group in of_group]
     return "\n".join([f"# keys of {name}: key=value replaces a default, group=option chooses a file", text, *lines])
+
+
+def with_recipe(words: Sequence[str]) -> list[str]:
+    """Return words of train.py, before them experiment=finetune for a base that is not bundled.
+
+    An experiment that is named stays: experiment=bundled is the bundled bases' recipe for another one. Raises
+    `UserError` for a sweep that needs both recipes.
+    """
+    given = {key.lstrip("+"): value for key, _, value in (word.partition("=") for word in words)}
+    if "experiment" in given:
+        return list(words)
+    named = [options("model").get(name, {}).get("path") for name in given.get("model", "tiny").split(",")]
+    paths = given["model.path"].split(",") if "model.path" in given else named
+    bundled = {str(path or "assets/").strip("'\"").startswith("assets/") for path in paths}
+    if len(bundled) == 2:
+        raise UserError("Bundled and other bases need two recipes. Give experiment=finetune or experiment=bundled.")
+    return list(words) if True in bundled else ["experiment=finetune", *words]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cli.compose import composition, flat, groups, options, own_keys, plain
+from cli.compose import composition, flat, groups, options, own_keys, plain, with_recipe
 from cli.errors import UserError
 from records.files import write_json
 from records.fingerprint import of_value
@@ -114,6 +114,8 @@ def _deviations(
     if any(k.startswith("data@") for k in members):  # what a mix takes for its sources by default
         of_mix = composition(program, (*chosen, f"data={members['data']}"))[1]
         implied |= {k: v for k, v in of_mix.items() if k.startswith("data@")}
+    if with_recipe(other := [w for w in words if not w.startswith("experiment=")]) != other:
+        implied["experiment"] = "finetune"  # the base's own recipe
     named = [f"{k}-{v}" for k, v in sorted(members.items()) if k not in ("pooler", "attn") and v != implied.get(k)]
     place = [f"{k}='{config[k]}'" for k in ("study", "runs_dir") if k in config]  # stages are found by them
     place += [f"seed={config['seed']}", *(w for w in fixed if not _chooses(w)), *map("=".join, members.items())]

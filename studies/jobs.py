@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from cli.compose import composed, options, own_keys, plain, quoted, readable
+from cli.compose import composed, options, own_keys, plain, quoted, readable, with_recipe
 from cli.errors import UserError, nearest
 from cli.limits import Limit, check_limits
 from records.run_folder import run_folder
@@ -89,7 +89,7 @@ class _Design:
 def _designs(names: Sequence[Any], train: list[str]) -> list[_Design]:
     designs = dict[Path, _Design]()
     for name in dict.fromkeys(map(str, names)):
-        typed = [*design_words(name), *train]
+        typed = with_recipe([*design_words(name), *train])
         words = readable(typed, several=False)
         folder = run_folder(plain(composed("train", words)), words).path.parent
         if folder in designs:

@@ -20,7 +20,7 @@ SOURCES += ["conf", "tests", "train.py", "evaluate.py", "pyproject.toml"]
 BLOCK = re.compile(r"^### `([^`]+)`\n.*?^```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PAIRS = "\n".join(f'{{"query": "add {n} and one", "positive": "the sum is {n + 1}"}}' for n in range(40))
 SHORT = "data=jsonl data.path=pairs.jsonl data.validation=8 max_length=16"
-SHORT += " trainer.max_steps=2 trainer.global_batch_size=8"
+SHORT += " experiment=bundled trainer.max_steps=2 trainer.global_batch_size=8"
 
 
 @pytest.fixture

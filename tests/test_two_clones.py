@@ -12,6 +12,7 @@ from tests.triples import write_triples
 
 TRAIN = "train.py model.path=base pooler=multilayer attn=bi lora.dropout=0.1 data=jsonl data.path=pairs.jsonl"
 TRAIN += " trainer.max_steps=2 trainer.global_batch_size=8 trainer.progress=false logging.tensorboard=false"
+TRAIN += " experiment=bundled"
 TRAIN += " data.validation=4 objective.warmup=1 max_length=32 accelerator=cpu runs_dir=runs study=two"
 ELSEWHERE = ("tests", "docs", ".ci", "benchmarks", "assets", "analysis", "representation", "evaluation")
 

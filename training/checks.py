@@ -36,7 +36,7 @@ LIMITS = {
     "adapter.top_k": Limit(1, "all experts"),
     "adapter.balance": real(0),
     "adapter.lr": real(0, "objective.lr"),
-    "trainer.max_steps": Limit(0),
+    "trainer.max_steps": Limit(0, "one epoch of the data"),
     "trainer.global_batch_size": Limit(1),
     "trainer.graph_tokens": Limit(0),
     "trainer.chunk_size": Limit(1, "token_budget alone"),
@@ -46,7 +46,7 @@ LIMITS = {
     "trainer.num_nodes": Limit(1),
     "trainer.threads": Limit(1, "one for each core"),
     "trainer.gradient_clip": real(0, "none"),
-    "objective.warmup": Limit(0),
+    "objective.warmup": real(0),
     "objective.decay_epochs": real(1e-6, "trainer.max_steps alone"),
     "objective.lr": real(0),
     "objective.head_lr": real(0, "objective.lr"),
@@ -115,7 +115,7 @@ def _check_mixture(config: Config) -> None:
         fault = f".top_k={mixing.top_k} is more than the {mixing.routed} experts that are routed. Lower it."
     elif mixing.constant and mixing.top_k not in (None, mixing.routed):
         fault = f".router=uniform weighs all experts alike, not {mixing.top_k}. Give adapter.top_k=null."
-    elif not (router in LEARNED or head or adapter["trains"] == "experts") and config["trainer"]["max_steps"]:
+    elif not (router in LEARNED or head or adapter["trains"] == "experts") and config["trainer"]["max_steps"] != 0:
         fault = f".router={router} and pooler={pooler['name']} train nothing. Give adapter.trains=experts."
     elif adapter["balance"] and config["trainer"]["gradient_checkpointing"]:
         fault = f".balance={adapter['balance']} cannot be recomputed. Give trainer.gradient_checkpointing=false."
@@ -130,7 +130,7 @@ def _check_trainer(config: Config, zero_steps: bool) -> None:
         raise UserError(f"trainer.global_batch_size={batch} is not divisible over {devices} processes.")
     if t["num_nodes"] > 1 and not (TorchElasticEnvironment.detect() or SLURMEnvironment.detect()):
         raise UserError(f"trainer.num_nodes={t['num_nodes']}: let torchrun or SLURM start the processes.")
-    if t["max_steps"] < 1 and not zero_steps:
+    if t["max_steps"] == 0 and not zero_steps:
         raise UserError(
             f"trainer.max_steps={t['max_steps']} trains nothing; for an untrained score use evaluate.py run=null."
         )

@@ -128,14 +128,15 @@ def check(config: Config) -> None:
     assert issubclass(objective, Objective)
     objective.check_width(config["objective"], encoder.pooler.embedding_dim)
     numbers = ", ".join(f"{key} {n:,}" for key, n in parameters(encoder).items())
-    batch, steps, devices = t["global_batch_size"], t["max_steps"], t["devices"] * t["num_nodes"]
+    batch, steps, devices = t["global_batch_size"], t["max_steps"] or 1, t["devices"] * t["num_nodes"]
+    whole = "" if t["max_steps"] else "; an epoch has as many as the data fill"
     texts = steps * batch * objective.texts_per_example(config["objective"])
     flops = training_flops(config).of(texts * length)
     rate = RATE.get(device, RATE["cpu"])
     lines = {
         "model": f"{config['model']['path']}, attn={config['attn']['name']}, pooler={config['pooler']['name']}",
         "parameters": numbers,
-        "steps": f"{steps:,} of {batch:,} examples, at most {texts:,} texts in all",
+        "steps": f"{steps:,} of {batch:,} examples, at most {texts:,} texts in all{whole}",
         "FLOPs": f"at most {flops:.3g}, with {length} tokens in each text",
         "time": f"at most {flops / rate / devices / 3600:.2g} h at {rate / TERA:g} TFLOP/s on {devices} x {device}",
     }

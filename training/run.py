@@ -94,12 +94,22 @@ def build(config: Config, folder: Path) -> tuple[StepModule, list[Triple], SetUp
     if encoder.pooler.lacks_statistics:
         fit_statistics(encoder, setup.tokenizer, sample(config, kept, setup.tokenizer), config["token_budget"])
     objective = kind(setup, kept, held_out)
-    return StepModule(objective, order_of(config, objective.examples), config), examples, setup
+    order = order_of(config, objective.examples)
+    return StepModule(objective, order, in_steps(config, order.steps_per_epoch)), examples, setup
+
+
+def in_steps(config: Config, epoch: int) -> Config:
+    """Return `config` with a number of steps where it says one epoch, and with warm-up in steps where it is a share."""
+    steps = epoch if config["trainer"]["max_steps"] is None else config["trainer"]["max_steps"]
+    warmup = config["objective"]["warmup"]
+    warmup = round(warmup * steps) if 0 < warmup < 1 else warmup
+    trainer, objective = {**config["trainer"], "max_steps": steps}, {**config["objective"], "warmup": warmup}
+    return {**config, "trainer": trainer, "objective": objective}
 
 
 def _train(config: Config, folder: RunFolder, first: bool) -> None:
     module, examples, setup = build(config, folder.path)
-    encoder, objective, kind, t = setup.encoder, module.objective, type(module.objective), config["trainer"]
+    encoder, objective, kind, t = setup.encoder, module.objective, type(module.objective), module.cfg["trainer"]
     assert encoder.training, "dropout would be off"
     manifest = opening_manifest(config, module, examples, setup.precision)
     if config["resume"] and (folder.path / LAST).exists():
@@ -113,7 +123,7 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
     before = objective.held_out_scores() if kind.scored_before else {}  # LoRA is as it started, also on continuing
     held_out = HeldOut(objective.held_out_scores, t["validate_every"])
     if t["max_steps"]:  # none: the runs of lora.start as they are combined
-        fit(config, module, [held_out], folder.path, held_out.complete)
+        fit(module.cfg, module, [held_out], folder.path, held_out.complete)
     if not first:
         return
     files = [f"{START}/{name}" for name in files]

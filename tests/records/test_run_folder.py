@@ -69,6 +69,13 @@ def test_what_a_group_chooses_is_named_once():
     assert folder("divergence=all").parts[-3] == "embedded+divergence-all"
 
 
+def test_the_recipe_of_a_base_is_named_where_it_is_not_its_own():
+    of_hub, given = ["model=smollm2_135m", "study=mine"], ["experiment=finetune", "study=mine"]
+    names = [folder(*words).parts[-3] for words in (["experiment=finetune", *of_hub], of_hub, given, ["study=mine"])]
+    assert names == ["mine", "mine", "mine+experiment-finetune", "mine"]
+    assert folder("experiment=bundled", *of_hub).parts[-3] == "mine+experiment-bundled"
+
+
 def test_bookkeeping_moves_nothing():
     assert folder("resume=false", "logging.csv=false", "trainer.progress=false", "cache_dir=x") == folder()
 

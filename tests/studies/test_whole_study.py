@@ -22,7 +22,14 @@ SCORED = ["benchmark=docs_smoke", "tasks=[DocsNetworkxClassification,DocsNetwork
 def training_words(small_model, tmp_path_factory):
     """Words of train.py for runs of two steps."""
     pairs = write_triples(tmp_path_factory.mktemp("data") / "pairs.jsonl")
-    words = ["data=jsonl", f"data.path={pairs}", "data.validation=4", f"model.path={small_model}", "max_length=16"]
+    words = [
+        "experiment=bundled",
+        "data=jsonl",
+        f"data.path={pairs}",
+        "data.validation=4",
+        f"model.path={small_model}",
+        "max_length=16",
+    ]
     words += ["trainer.max_steps=2", "trainer.global_batch_size=8", "study=small", "logging.tensorboard=false"]
     return lambda folder: [*words, f"runs_dir={folder}"]
 

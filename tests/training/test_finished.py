@@ -15,7 +15,15 @@ def command(small_model, pairs, tmp_path_factory):
     model, data = folder / "model", folder / "pairs.jsonl"
     shutil.copytree(small_model, model)
     shutil.copy(pairs, data)
-    words = ["pooler=mean", "attn=causal", f"model.path={model}", "precision=fp32", "max_length=48", "accelerator=cpu"]
+    words = [
+        "experiment=bundled",
+        "pooler=mean",
+        "attn=causal",
+        f"model.path={model}",
+        "precision=fp32",
+        "max_length=48",
+        "accelerator=cpu",
+    ]
     words += ["trainer.max_steps=2", "trainer.global_batch_size=8", "objective.warmup=1", "trainer.progress=false"]
     words += ["data=jsonl", f"data.path={data}", "data.validation=4", "trainer.validate_every=2"]
     words += [
@@ -69,7 +77,13 @@ def test_a_finished_run_is_compared_with_its_base(command):
 def test_a_named_study(small_model, pairs, tmp_path):
     """Through train.py and Hydra."""
     words = ["pooler=mean", "attn=causal", f"model.path={small_model}", "precision=fp32", "max_length=48"]
-    words += ["accelerator=cpu", "trainer.max_steps=1", "trainer.global_batch_size=8", "objective.warmup=1"]
+    words += [
+        "experiment=bundled",
+        "accelerator=cpu",
+        "trainer.max_steps=1",
+        "trainer.global_batch_size=8",
+        "objective.warmup=1",
+    ]
     words += ["data=jsonl", f"data.path={pairs}", "data.validation=4", "trainer.progress=false", "trainer.threads=1"]
     words += ["logging.tensorboard=false", f"runs_dir={tmp_path}", f"cache_dir={tmp_path / 'cache'}", "study=held"]
 

@@ -27,7 +27,7 @@ def test_processes_of_torchrun_and_slurm_make_the_run_of_one(compose_cell, pairs
     train_run(cfg, RunFolder(tmp_path / "one"))
     jobs, folders = [], []
     for starter, nodes, devices in ((torchrun, 2, 2), (slurm, 2, 1)):
-        words = [*WORDS, f"data.path='{pairs}'", f"model.path={cfg['model']['path']}"]
+        words = [*WORDS, "experiment=bundled", f"data.path='{pairs}'", f"model.path={cfg['model']['path']}"]
         words += [f"runs_dir={tmp_path / starter.__name__}"]
         folders.append(tmp_path / starter.__name__)
         jobs.append((starter, nodes, devices, words))

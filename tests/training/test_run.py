@@ -112,7 +112,7 @@ def test_two_processes_give_the_same_run_and_leave_the_next_of_a_sweep_alone(cel
     words += ["accelerator=cpu", "trainer.max_steps=4", "trainer.global_batch_size=8", "trainer.checkpoint_every=2"]
     words += ["data=jsonl", f"data.path='{cfg['data']['path']}'", "data.validation=4", "trainer.validate_every=2"]
     words += ["objective.warmup=1", "logging.tensorboard=false", "trainer.progress=false", "trainer.threads=1"]
-    done = start("train.py", "-m", *words, "trainer.devices=2,1", f"runs_dir={tmp_path / 'two'}")
+    done = start("train.py", "-m", *words, "experiment=bundled", "trainer.devices=2,1", f"runs_dir={tmp_path / 'two'}")
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.count("loss") == 2, "each run ends once, in one process"
     both = (tmp_path / "two").glob("*/multilayer-bi/seed0")

@@ -1,0 +1,49 @@
+"""A base that is not bundled composes a recipe of its own: one epoch, a warm-up of a tenth."""
+
+import pytest
+
+from cli.compose import composed, plain, with_recipe
+from cli.errors import UserError
+from records.run_folder import RunFolder
+from training.run import in_steps, train_run
+
+
+@pytest.mark.parametrize(
+    ("words", "study", "lr"),
+    [
+        ([], "embedded", 2e-3),
+        (["model=tiny_moe", "pooler=mean"], "embedded", 2e-3),
+        (["model=smollm2_135m"], "finetune", 2e-4),
+        (["model=mistral_7b"], "finetune", 1e-4),
+        (["model.path=some/folder", "study=mine"], "mine", 2e-4),
+        (["model=mistral_7b", "experiment=bundled"], "embedded", 2e-3),
+        (["experiment=paper/mistral_7b"], "mistral_7b", 1e-5),
+    ],
+)
+def test_the_recipe_follows_the_base(words, study, lr):
+    config = composed("train", with_recipe(words))
+    assert (config.study, config.objective.lr) == (study, lr)
+
+
+def test_a_sweep_over_both_kinds_is_refused():
+    with pytest.raises(UserError, match="Bundled and other bases need two recipes"):
+        with_recipe(["model=tiny,mistral_7b"])
+
+
+@pytest.mark.slow
+def test_an_epoch_is_so_many_steps_in_the_manifest(small_model, pairs, tmp_path):
+    words = [f"model.path={small_model}", "pooler=mean", "attn=bi", "data=jsonl", f"data.path={pairs}", "max_length=16"]
+    words += ["data.validation=4", "trainer.global_batch_size=4", "logging.tensorboard=false", "precision=fp32"]
+    config = plain(composed("train", with_recipe(words)))
+    train_run(config, RunFolder(tmp_path))
+    manifest = RunFolder(tmp_path).manifest()
+    trained = manifest["data"]["trained_on"]
+    assert manifest["steps"] == trained // 4 > 5
+    assert manifest["config"]["trainer"]["max_steps"] is None
+
+
+def test_a_warm_up_below_one_is_a_share_of_the_steps():
+    config = {"trainer": {"max_steps": None}, "objective": {"warmup": 0.1}}
+    assert in_steps(config, 50) == {"trainer": {"max_steps": 50}, "objective": {"warmup": 5}}
+    config = {"trainer": {"max_steps": 20}, "objective": {"warmup": 7}}
+    assert in_steps(config, 50) == config
