@@ -1,13 +1,12 @@
 """One true batch of any size: chunked passes, one loss over all texts, the full batch's gradient, which is finite."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
-from torch.nn.utils import get_total_norm
 
 from cli.errors import UserError
 from encoders.attention.switch import is_unpadded
@@ -153,11 +152,6 @@ def largest_of_all(number: float, device: torch.device) -> float:
     shared = torch.tensor(float(number), device=device)
     dist.all_reduce(shared, op=dist.ReduceOp.MAX)
     return shared.item()
-
-
-def gradient_norm(parameters: Iterable[Tensor]) -> Tensor:
-    """Euclidean norm of all gradients together, as `clip_grad_norm_` computes it. NaN or infinity: one of them is."""
-    return get_total_norm([p.grad for p in parameters if p.grad is not None])
 
 
 def refuse_step(figures: Mapping[str, Tensor], step: int, where: str = "") -> None:

@@ -104,11 +104,7 @@ class ProgressLines(pl.Callback):
 
 
 def fit(
-    config: Config,
-    module: pl.LightningModule,
-    further: Sequence[Callback],
-    folder: Path,
-    close: Callable[[], None],
+    config: Config, module: pl.LightningModule, further: Sequence[Callback], folder: Path, close: Callable[[], None]
 ) -> None:
     """Run the steps that are left; leave the program where the run is stopped before its last step.
 

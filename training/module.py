@@ -8,13 +8,13 @@ from typing import Any, Generic, TypeVar
 import pytorch_lightning as pl
 import torch
 from torch import Tensor
-from torch.nn.utils import clip_grads_with_norm_
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from cli.errors import UserError
 from encoders.mixse import mixture_of
 from encoders.tokens import Tokens
 from training.batches import BatchOrder, MixOrder, roll
-from training.large_batch import gradient_norm, refuse_step
+from training.large_batch import refuse_step
 from training.objectives.objective import Objective
 
 T = TypeVar("T")
@@ -88,7 +88,7 @@ class StepModule(pl.LightningModule):
         """Clip and step; nothing is changed where loss or gradient are not finite."""
         optimizer, schedule = self.optimizers(), self.lr_schedulers()
         clip, trained = self.cfg["trainer"]["gradient_clip"], self.trained()
-        norm = gradient_norm(trained.values())
+        norm = get_total_norm([p.grad for p in trained.values() if p.grad is not None])
         first = self.objective.examples[examples[0]].query[:40]
         refuse_step({"loss": loss, "gradient norm": norm}, step, f"; examples {examples[:4]}..., first query {first!r}")
         if clip:

@@ -230,22 +230,18 @@ def texts_cut(module: StepModule) -> float | None:
 
     Raises `UserError` where no query is compared with another document than its own, in that step and the next ones.
     """
-    work, steps = module.objective.work, range(min(TRIED, module.cfg["trainer"]["max_steps"]))
-    usual, uncut = work.tokenizer, copy(work.tokenizer)
-    uncut.max_length, share, idle = sys.maxsize, None, bool(steps)
-    work.tokenizer = uncut
-    for step in steps:
-        _, layout, rows = module.prepared(step)
-        share = share if step else sum(len(row) > usual.max_length for row in rows) / len(rows)
-        if not (idle := not module.objective.compares(layout)):
-            break
+    steps = range(min(TRIED, module.cfg["trainer"]["max_steps"]))
+    if not steps:
+        return None
+    work, compares = module.objective.work, module.objective.compares
+    usual, work.tokenizer = work.tokenizer, copy(work.tokenizer)
+    work.tokenizer.max_length = sys.maxsize
+    rows = module.prepared(0)[2]
+    compared = any(compares(module.prepared(step)[1]) for step in steps)  # the first one, as a rule
     work.tokenizer = usual
-    if idle:
-        raise UserError(
-            "No query meets another document than its own: all documents of a batch are alike, or of one label. "
-            "Give data with different positives."
-        )
-    return share
+    if not compared:
+        raise UserError("No query meets another document than its own. Give data with different positives or labels.")
+    return sum(len(row) > usual.max_length for row in rows) / len(rows)
 
 
 def step_facts(module: StepModule) -> Config:
