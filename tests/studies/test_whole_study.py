@@ -14,6 +14,7 @@ from tests.started import ROOT, run_here, start
 from tests.triples import write_triples
 
 pytestmark = pytest.mark.slow
+STUDY = "small+experiment-bundled"
 DESIGNS = ("eos-causal", "lastlayer-causal")
 SCORED = ["benchmark=docs_smoke", "tasks=[DocsNetworkxClassification,DocsNetworkxRetrieval]", "embeddings=false"]
 
@@ -47,14 +48,14 @@ def study(training_words, tmp_path_factory):
     done = start(*words)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "eos-causal/seed0 is finished; nothing to do." in done.stdout
-    assert (folder / "small" / "tables" / "report.html").exists()
+    assert (folder / STUDY / "tables" / "report.html").exists()
     return folder
 
 
 def scores_in(folder):
     """(model, seed) -> the scores of its tasks."""
     found = {}
-    for file in sorted((folder / "small" / "scores" / "results").rglob("Docs*.json")):
+    for file in sorted((folder / STUDY / "scores" / "results").rglob("Docs*.json")):
         design, seed = file.parts[-3].partition("__")[2], file.parts[-2].partition("@")[0]
         found.setdefault((design, seed), {})[file.name] = json.loads(file.read_text())["scores"]
     return found
@@ -64,7 +65,7 @@ def test_a_study_has_the_numbers_of_its_commands(study, training_words, tmp_path
     """Trained and scored in processes of one server, and as train.py and evaluate.py by themselves."""
     words = ["pooler=lastlayer", "attn=causal", "trainer.progress=lines"]
     assert start("train.py", *words, *training_words(tmp_path)).returncode == 0
-    cell = Path("small", "lastlayer-causal", "seed0")
+    cell = Path(STUDY, "lastlayer-causal", "seed0")
     words = [f"run={tmp_path / cell}", "untrained=also", *SCORED, "progress=false"]
     assert start("evaluate.py", *words).returncode == 0
     for file in ("adapter/adapter_model.safetensors", "head.safetensors"):
@@ -93,7 +94,7 @@ def test_a_job_of_a_sweep_that_fails_stops_no_other_and_is_listed(launcher, trai
 
 
 def test_tasks_are_jobs_of_a_sweep(study, tmp_path):
-    run = study / "small" / "eos-causal" / "seed0"
+    run = study / STUDY / "eos-causal" / "seed0"
     names = [name.strip("[]") for name in SCORED[1].partition("=")[2].split(",")]
     words = ["evaluate.py", "-m", f"run={run}", SCORED[0], f"tasks=[{names[0]}],[{names[1]}]", "progress=false"]
     done = run_here(*words, f"results={tmp_path}", "embeddings=false")
