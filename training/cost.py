@@ -129,15 +129,16 @@ def check(config: Config) -> None:
     objective.check_width(config["objective"], encoder.pooler.embedding_dim)
     numbers = ", ".join(f"{key} {n:,}" for key, n in parameters(encoder).items())
     batch, steps, devices = t["global_batch_size"], t["max_steps"] or 1, t["devices"] * t["num_nodes"]
-    whole = "" if t["max_steps"] else "; an epoch has as many as the data fill"
+    many, each, whole = (f"{steps:,}", "", "in all") if t["max_steps"] else ("an epoch's,", " a step", "each")
     texts = steps * batch * objective.texts_per_example(config["objective"])
     flops = training_flops(config).of(texts * length)
     rate = RATE.get(device, RATE["cpu"])
+    hours = flops / rate / devices / 3600
     lines = {
         "model": f"{config['model']['path']}, attn={config['attn']['name']}, pooler={config['pooler']['name']}",
         "parameters": numbers,
-        "steps": f"{steps:,} of {batch:,} examples, at most {texts:,} texts in all{whole}",
-        "FLOPs": f"at most {flops:.3g}, with {length} tokens in each text",
-        "time": f"at most {flops / rate / devices / 3600:.2g} h at {rate / TERA:g} TFLOP/s on {devices} x {device}",
+        "steps": f"{many} of {batch:,} examples, at most {texts:,} texts {whole}",
+        "FLOPs": f"at most {flops:.3g}{each}, with {length} tokens in each text",
+        "time": f"at most {hours:.2g} h{each} at {rate / TERA:g} TFLOP/s on {devices} x {device}",
     }
     print("\n".join(f"{name:<12}{text}" for name, text in lines.items()))
