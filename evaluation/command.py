@@ -105,7 +105,7 @@ def _score_all(encoders: list[Candidate], tasks: list[Any], cfg: Config) -> list
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
-    print(f"{len(encoders)} encoders x {len(tasks)} tasks.", flush=True)
+    print(f"{len(encoders)} encoder{'s' * (len(encoders) > 1)} x {len(tasks)} tasks.", flush=True)
     counts = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
     columns = "{task.description}", *counts, "{task.fields[texts]:,} texts"
     first = {candidate.checkpoint: i for i, candidate in reversed(list(enumerate(encoders)))}

@@ -39,7 +39,7 @@ def test_the_whole_way_with_a_real_decoder(hub_model: Path, tmp_path: Path, caps
     words += [f"runs_dir={tmp_path}"]
     run(configured([*words, "progress=false"]))
     said = capsys.readouterr().out
-    assert "1 encoders x 7 tasks" in said
+    assert "1 encoder x 7 tasks" in said
     assert "7 new scores" in said
     scores = list(tmp_path.glob("embedded/scores/results/embedded*__mean-causal-untrained/seed0@*/Docs*.json"))
     assert len(scores) == 7
