@@ -105,6 +105,9 @@ def _check_values(values: dict[str, Any]) -> None:
         "unit": ("percent", "fraction"),
     }
     check_limits({key: values[key] for key in (*limits, *words)}, limits, words)
+    further = [f"{key}=" for key in ("claims", "published", "tables") if values[key]]
+    if values["layout"] == "wilcoxon" and further:
+        raise UserError(f"layout=wilcoxon prints one table alone. Leave out {' and '.join(further)}, or layout=.")
     if values["benchmark"] and (values["split"] or values["subsets"]):
         raise UserError("benchmark= fixes splits and subsets. Leave out split= and subsets=, or benchmark=.")
 

@@ -20,7 +20,8 @@ def section(material: Material) -> Section | None:
     runs = {label: [run for run in design.runs if run.trained] for label, design in material.designs.items()}
     runs = {label: some for label, some in runs.items() if some}
     if not runs:
-        return None
+        none = "No manifest of a trained run stands beside these scores, so no text is known to be trained on."
+        return Section("overlap", TITLE, notes=[none]) if "overlap" in material.settings.tables else None
     table = overlap_table(runs, material.tasks)
     counted = table.groupby("design").size().reindex(list(runs), fill_value=0)
     lacking = [label for label, number in counted.items() if number < len(material.tasks)]

@@ -1,9 +1,11 @@
 """How many texts of the tasks were trained on, as manifests say: table, notes, and what nobody counted."""
 
+import numpy as np
 import pytest
 
 from analysis.tables.overlap import overlap_table
 from tests.analysis.conftest import TASKS
+from tests.analysis.three_seeds import write_long
 
 ASKED = ("means", "overlap")
 COUNTED = {task: {"texts": 200, "exact": 0} for task in TASKS}
@@ -34,6 +36,14 @@ def test_the_table_names_tasks_with_such_texts_worst_first(analysed_with):
     frame = section.frames["overlap"]
     assert len(frame) == 32
     assert frame.groupby("design")["exact"].sum().to_dict() == {"eos-causal": 0, "mean-bi": 8}
+
+
+def test_without_manifests_the_table_asked_for_is_said_to_be_unknown(tmp_path, analyse_words):
+    scores, types = np.random.default_rng(0).uniform(size=(2, 9)), dict.fromkeys(list(TASKS)[:9], "STS")
+    path = write_long(tmp_path / "s.csv", scores, "ab", types, 1)
+    assert not [one for one in analyse_words(f"scores={path}").sections if one.name == "overlap"]
+    (section,) = [one for one in analyse_words(f"scores={path}", "tables=[overlap]").sections if one.name == "overlap"]
+    assert "No manifest" in section.notes[0]
 
 
 def test_seeds_count_by_their_largest_share_and_one_without_counts_leaves_the_design_out(

@@ -8,6 +8,7 @@ from analysis.control.rule import Footnote
 from analysis.formats import Unit, p_text
 from analysis.tables.material import Material
 from analysis.write import write_files
+from cli.errors import UserError
 from tests.analysis.three_seeds import write_long
 
 ASKED = ("means", "pairs")
@@ -52,6 +53,11 @@ def test_the_published_layout_is_alone_and_that_of_scipy(words, analyse_words):
         test = wilcoxon(matrix[second] - matrix[first], method="exact")
         assert (row["W"], row["p"]) == pytest.approx((test.statistic, test.pvalue))
         assert row["Difference"].count("*") == sum(test.pvalue <= level for level in (0.05, 0.01, 0.001))
+
+
+def test_the_published_layout_refuses_what_it_does_not_show(words, analyse_words):
+    with pytest.raises(UserError, match=r"layout=wilcoxon prints one table alone. Leave out tables="):
+        analyse_words(words(3), "layout=wilcoxon", "tables=[items]")
 
 
 def test_units_change_texts_and_no_file_of_data(words, analyse_words, tmp_path):
