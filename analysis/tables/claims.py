@@ -55,12 +55,12 @@ def section(material: Material) -> Section | None:
         name = claims[0].ahead
         raise UserError(f"claims= names no two designs that are compared, but {name!r}. {suggest(name, labels)}")
     table = pd.DataFrame([_judged(claim, tests) for claim in claims])
-    counts = ", ".join(f"{name} {count}" for name, count in Counter(table["verdict"]).items())
+    counts = ", ".join(f"{count} x {name}" for name, count in Counter(table["verdict"]).items())
     note = f"Claims that hold: {table['holds'].sum()} of {len(table)} ({counts})."
     shown = _shown(table, material)
     caption = (
         f"Mean difference, ahead minus behind, with its {level(settings.alpha)} interval;"
-        f" {family_text(tests, 'claims')}. A claim holds (bold) where it is significant over tasks and seeds; that"
+        f" {family_text(tests, 'claim')}. A claim holds (bold) where it is significant over tasks and seeds; that"
         f" designs are level, where they are equivalent within {material.unit.margin(settings.rope)}."
     )
     formats = dict.fromkeys(("p over tasks and seeds", "Holm p", "p Wilcoxon"), p_text)
@@ -113,11 +113,11 @@ def _judged(claim: Claim, tests: pd.DataFrame) -> dict[str, Any]:
     (test,), level_claim = found, claim.kind == LEVEL
     row |= {name: test[name] for name in TESTED}
     significant, higher = test["significant"] == BOTH, test["mean_difference"] > 0
+    if test["n_seeds"] < FEWEST_SEEDS:
+        return row | {"verdict": f"no claim: {test['n_seeds']} of {FEWEST_SEEDS} seeds"}
     if claim.published is not None:
         same = "same" if (claim.published > 0) == higher else "opposite"
         row["sign"] = same if significant else NO_DIFFERENCE
-    if test["n_seeds"] < FEWEST_SEEDS:
-        return row | {"verdict": f"no claim: {test['n_seeds']} of {FEWEST_SEEDS} seeds"}
     different = DIFFERENT if level_claim else HOLDS if higher else OTHER_WAY
     verdict = different if significant else NO_DIFFERENCE
     if test["equivalent"] and (level_claim or not significant):

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from analysis.formats import p_is
+from analysis.formats import count_of, p_is
 from analysis.names import listed
 from analysis.render import Section
 from analysis.scores.tasks import source_of
@@ -24,9 +24,11 @@ def _clusters(material: Material) -> list[str]:
     if not 1 < count < len(tasks):
         return []
     table = cluster_tests(material, labels)
+    if table["p"].isna().all():  # too few seeds: nothing was tested
+        return []
     return [
         f"With the {count} sources of the {len(tasks)} tasks as units, significant over sources and seeds"
-        f" (Holm, {len(table)} pairs): {_named(table, material)}."
+        f" (Holm, {count_of(len(table), 'pair')}): {_named(table, material)}."
     ]
 
 

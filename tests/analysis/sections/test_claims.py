@@ -88,7 +88,7 @@ def test_verdicts_that_were_planted():
     found, answer = table(by_seed(planted()), [claim for claim, *_ in VERDICTS])
     assert list(zip(found["verdict"], found["holds"], found["sign"], strict=True)) == [tuple(v) for _, *v in VERDICTS]
     (first,) = answer.notes
-    assert first.startswith("Claims that hold: 4 of 12 (significant 3, significant in the opposite direction 1,")
+    assert first.startswith("Claims that hold: 4 of 12 (3 x significant, 1 x significant in the opposite direction,")
     (shown,) = answer.tables
     assert [(k, "Verdict") in shown.emphasis for k in range(12)] == found["holds"].tolist()
     assert shown.frame["Difference"][9] == "-"
@@ -99,6 +99,7 @@ def test_fewer_than_three_seeds_make_no_claim(seeds, words):
     found, answer = table(by_seed(planted(), seeds), [VERDICTS[0][0], VERDICTS[5][0]])
     assert found["verdict"].tolist() == [words] * 2
     assert not found["holds"].any()
+    assert not found["sign"].any(), "without a test the sign of no difference is known"
     differences = planted()[1] - planted()[0]
     inside = ttest_1samp(differences, 0).confidence_interval(0.95)
     assert (found["low"][0], found["high"][0]) == pytest.approx(tuple(inside))
