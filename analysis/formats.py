@@ -54,6 +54,12 @@ class Unit:
         return 100 * value if self.percent else value
 
 
+def count_of(number: int, noun: str) -> str:
+    """Return "1 pair", or "6 pairs"."""
+    head, *rest = noun.split(" ", 1)
+    return " ".join([f"{number:,} {head}{'s' * (number != 1)}", *rest])
+
+
 def p_text(p: float) -> str:
     """A p-value: 0.13, 0.039, 0.0077, < 0.001; "-" where there is none."""
     if not isfinite(p):

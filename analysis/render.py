@@ -114,7 +114,8 @@ def markdown(table: Table) -> str:
         return f"| {' | '.join(pad(text, w) for pad, text, w in zip(sides, row, widths, strict=True))} |"
 
     notes = [f"{escape_markdown(note)}\n" for note in table.footnotes]
-    return "\n".join([*map(line, (cells[0], rule, *cells[1:])), "", *notes, escape_markdown(table.words), ""])
+    words = table.words.replace("underlined: second", "italic: second")  # Markdown has no underline
+    return "\n".join([*map(line, (cells[0], rule, *cells[1:])), "", *notes, escape_markdown(words), ""])
 
 
 def latex(table: Table) -> str:

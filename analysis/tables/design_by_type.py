@@ -79,7 +79,7 @@ def _table(shown: pd.DataFrame, types: Types, material: Material) -> Table:
     header = ["Design", *(f"{kind} ({len(tasks)})" for kind, tasks in types.items())]
     caption = (
         f"Mean difference from {material.reference} on each of these {len(types)} types."
-        f" {family_text(shown, 'pairs by type')}, a second one beside that of all tasks; {marks_text(shown)}."
+        f" {family_text(shown, 'pair by type')}, a second one beside that of all tasks; {marks_text(shown)}."
     )
     frame = pd.DataFrame(rows, columns=header)
     return material.table("design-by-type", "Differences by type of task", caption, frame)
@@ -104,8 +104,9 @@ def _figures(shown: pd.DataFrame, types: Types, material: Material) -> list[Draw
     grid[0].set_yticks(range(len(names)), names.values())
     one, over = material.reference, " and seeds" if shown["n_seeds"].max() >= FEWEST_SEEDS else ""
     figure.supxlabel(f"mean difference from {short_names([one])[one]}", fontsize=8)
+    discs = "Discs: significant over tasks and seeds; d" if over else "D"
     caption = (
         f"Mean difference from {one} on each type with its {level(material.settings.alpha)} interval over tasks{over},"
-        " not corrected, each panel with its own scale. Discs: significant over tasks and seeds; diamonds: over tasks."
+        f" not corrected, each panel with its own scale. {discs}iamonds: significant over tasks only (Wilcoxon, Holm)."
     )
     return [Drawing("design_by_type", "Designs by type of task", caption, figure)]

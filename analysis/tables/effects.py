@@ -44,7 +44,7 @@ def effects_table(effects: Factorial, kind: str) -> Table:
     formats = dict.fromkeys(COLUMNS.values(), p_text)
     caption = (
         f"Effects in {effects.crossing.name}{_held(effects)}: F of the repeated-measures analysis over tasks, p with"
-        f" tasks and seeds random, and p over tasks by sign-flip permutation. {family_text(tests, 'effects')};"
+        f" tasks and seeds random, and p over tasks by sign-flip permutation. {family_text(tests, 'effect')};"
         f" {marks_text(tests, 'permutation')}."
     )
     return Table("effects", "Main effects and interactions", caption, shown, formats, digits=2)

@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.drawings.style import BLACK, BLUE, VERMILLION
+from analysis.formats import count_of
 from analysis.statistics.seeds import FEWEST_SEEDS
 from analysis.tables.compared_pairs import BOTH, NO, TASKS_ONLY
 
@@ -36,12 +37,12 @@ def marks_text(tests: pd.DataFrame, dagger: str = "Wilcoxon") -> str:
     return f"{text}; a test over seeds takes {FEWEST_SEEDS} of each design"
 
 
-def family_text(tests: pd.DataFrame, what: str = "pairs") -> str:
+def family_text(tests: pd.DataFrame, what: str = "pair") -> str:
     """Return "Holm over one family of 6 pairs"."""
-    return f"Holm over one family of {int(tests['family_size'].max()):,} {what}"
+    return f"Holm over one family of {count_of(int(tests['family_size'].max()), what)}"
 
 
 def seeds_text(tests: pd.DataFrame) -> str:
     """Return "3 seeds", or "3 to 10 seeds" of the pairs."""
     low, high = int(tests["n_seeds"].min()), int(tests["n_seeds"].max())
-    return f"{high} seed{'s' * (high != 1)}" if low == high else f"{low} to {high} seeds"
+    return count_of(high, "seed") if low == high else f"{low} to {high} seeds"

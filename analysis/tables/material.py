@@ -109,7 +109,7 @@ class Material:
     def table(self, name: str, title: str, caption: str, frame: pd.DataFrame, **further: object) -> Table:
         """Return a table of designs or pairs, with the footnotes on them and at most `rows_shown` rows."""
         made = Table(name, title, caption, frame, footnotes=self.notes_below, **further)  # type: ignore[arg-type]
-        return made.first(self.settings.rows_shown, "rows, those of the highest means; the csv files have all")
+        return made.first(self.settings.rows_shown, "rows; the csv files have all")
 
 
 def _lettered(name: str, marks: Iterable[str]) -> str:

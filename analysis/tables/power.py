@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from analysis.formats import count_of
 from analysis.render import Section, Table
 from analysis.statistics.power import components, detectable
 from analysis.statistics.seeds import FEWEST_SEEDS, spreads
@@ -17,10 +18,10 @@ def section(material: Material) -> Section | None:
     table = power_table(material)
     if table is None:
         return None
-    pairs = len(material.main_pairs)
+    pairs = count_of(len(material.main_pairs), "pair")
     caption = (
         f"Smallest true difference over {material.over} that the test over tasks and seeds finds in 80 % of studies at"
-        f" {material.settings.alpha:g} after Holm's first step over {pairs:,} pairs: median and extremes of the pairs."
+        f" {material.settings.alpha:g} after Holm's first step over {pairs}: median and extremes of the pairs."
         " From the components of variance that these scores show."
     )
     titles = {"seeds": "Seeds", "median": "Median", "smallest": "Smallest", "largest": "Largest"}

@@ -71,6 +71,7 @@ def test_without_seeds_it_speaks_of_checkpoints():
     assert "by Wilcoxon over tasks" in said
     assert "It speaks of these checkpoints only" in said
     assert "would be found" not in said
+    assert sensitivity.section(material(scores)) is None, "nothing over seeds is tested, so nothing is said of it"
     assert "copies of one run" in verdict(material(np.repeat(scores, 3, axis=2)))
     assert "nothing to test" in verdict(material(np.full((2, 40, 3), 0.5)))
 
@@ -83,6 +84,18 @@ def test_the_task_that_carries_a_difference_is_named():
     p = [two_sided(over_tasks_and_seeds(np.delete(scores, k, 1), *np.array([[0], [1]])))[0] for k in range(9)]
     note = sensitivity.section(of).notes[-1]
     assert f"without {TASKS[int(np.argmax(p))]}, {p_is(max(p))}" in note
+
+
+@pytest.mark.parametrize("lift", [0.0, 0.03])
+def test_one_pair_is_one_and_the_other_layout_names_the_test(lift):
+    scores = study(np.random.default_rng(1), lift)
+    two = material(scores[:2], control="")
+    assert verdict(two).startswith(
+        f"The two designs {'differ' if lift else 'do not differ'} significantly: a - control, "
+    )
+    assert "family of 1 pair;" in pair_table(two).caption
+    assert "over 1 pair:" in power.section(two).tables[0].caption
+    assert " significantly from control over tasks and seeds (Holm" in verdict(material(scores, layout="wilcoxon"))
 
 
 @pytest.mark.parametrize(("shift", "within"), [(0.0, "yes"), (0.0085, "-")])

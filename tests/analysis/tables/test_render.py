@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from analysis.formats import Unit, count, p_text, typeset
-from analysis.render import BEST, Table, escape_latex, escape_markdown, html, latex, markdown, texts
+from analysis.render import BEST, SECOND, Table, escape_latex, escape_markdown, html, latex, markdown, texts
 
 markdown_it = pytest.importorskip("markdown_it")
 
@@ -59,6 +59,15 @@ def test_numbers_have_the_units_of_the_field():
     found = [p_text(p) for p in (0.127, 0.05, 0.0077, 0.0009, 1.0, math.nan)]
     assert found == ["0.13", "0.05", "0.0077", "< 0.001", "1", "-"]
     assert [count(x) for x in (None, 999, 41_900_000)] == ["-", "999", "41.9 M"]
+
+
+def test_the_second_of_a_column_is_named_as_it_is_drawn():
+    table = Table("x", "X", "underlined: second", pd.DataFrame({"a": ["b"], "n": [1]}), emphasis={(0, "n"): SECOND})
+    for text, parts in (
+        (markdown(table), ["*1*", "italic: second"]),
+        (latex(table), [r"\underline{1}", table.caption]),
+    ):
+        assert all(part in text for part in parts)
 
 
 def test_a_name_that_repeats_stands_once_but_a_value_below_another_name_stays():
