@@ -20,7 +20,7 @@ from encoders.loading import build_tokenizer
 from encoders.precision import best_device, resolve_precision
 from poolers.shared.base import PAD, TEXT, Pooler, TokenView
 from poolers.shared.registry import build_pooler
-from records.fingerprint import stream_seed
+from records.files import stream_seed
 from training.objectives.infonce import Candidates, candidates, contrastive_loss, infonce
 from training.set_up import set_up
 

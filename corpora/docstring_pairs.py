@@ -12,7 +12,7 @@ from corpora.cleaning import CLEANING_VERSION
 from corpora.copies import NearCopies, distinct
 from corpora.docstrings import STDLIB, Docstring, package_sources, read_docstrings, read_lines, subpackages, write_lines
 from corpora.triples import Triple
-from records.fingerprint import of_value
+from records.files import of_value
 
 TEXT_COPY = 0.8  # raw text: drop what is almost the same
 SELECTION_VERSION = 3  # raise when the choice of texts changes: it is cached

@@ -17,8 +17,7 @@ from typing import Any
 
 from cli.errors import UserError
 from corpora.cleaning import CLEANING_VERSION, split_docstring
-from records.files import alone_in, write_text
-from records.fingerprint import of_value
+from records.files import alone_in, of_value, write_text
 
 STDLIB = "stdlib"
 SUMMARY_CHARS = (20, 400)  # a query shorter says nothing; a longer one is no summary

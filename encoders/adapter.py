@@ -17,7 +17,7 @@ from encoders.backbone import check_names
 from encoders.fast.fused_lora import fuse_lora
 from encoders.fast.passes import use_quick_dropout
 from encoders.mixse import Mixing, mix, mixture_of
-from records.fingerprint import of_file, of_value, stream_seed
+from records.files import of_file, of_value, stream_seed
 from records.lineage import ADAPTER, Stage
 
 Config = dict[str, Any]

@@ -18,8 +18,7 @@ from encoders.precision import Precision
 from encoders.text_encoder import by_token_budget
 from encoders.tokens import Batch, TextTokenizer, Tokens
 from poolers.shared.base import PAD, States
-from records.files import replacing, write_json
-from records.fingerprint import of_value
+from records.files import of_value, replacing, write_json
 
 Config = dict[str, Any]
 STORED: dict[torch.dtype, Any] = {torch.float32: np.dtype(np.float32), torch.bfloat16: np.dtype(np.int16)}  # its bits

@@ -15,7 +15,7 @@ from encoders.attention.pattern import pattern_of
 from encoders.backbone import load_config, model_path, of_hub
 from encoders.jit_layer import elementwise
 from encoders.precision import Precision
-from records.fingerprint import of_file, of_files, of_value
+from records.files import of_file, of_files, of_value
 from records.manifest import VERSIONS
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -32,7 +32,7 @@ from encoders.text_encoder import TextEncoder
 from encoders.tokens import TextTokenizer, check_positions
 from poolers.shared.base import Pooler
 from poolers.shared.registry import build_pooler, reads_padding, refuse_blind
-from records.fingerprint import of_tensors, of_value, stream_seed
+from records.files import of_tensors, of_value, stream_seed
 from records.lineage import Stage, read_stages, recorded_stages
 from records.manifest import check_base, read_manifest
 from records.run_folder import START

@@ -17,7 +17,7 @@ from encoders.text_encoder import Chunk, TextEncoder
 from encoders.tokens import Batch
 from poolers.shared.base import Pooler
 from poolers.shared.registry import build_pooler
-from records.fingerprint import stream_seed
+from records.files import stream_seed
 
 
 @dataclass(frozen=True)

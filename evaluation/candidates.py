@@ -12,7 +12,7 @@ from cli.errors import UserError
 from cli.limits import check_dims
 from evaluation.embeddings import Embeddings, Encoder, let_go, shared
 from evaluation.words import evaluate_words
-from records.fingerprint import of_value
+from records.files import of_value
 from records.lineage import read_stages
 from records.manifest import check_code, read_manifest
 from records.run_folder import START, model_name, untrained_study, whole_study

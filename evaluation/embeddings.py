@@ -15,8 +15,7 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 
-from records.files import write_json
-from records.fingerprint import of_value
+from records.files import of_value, write_json
 
 KEY_BYTES = 16
 KEPT_SECONDS = 30.0  # between two times that rows are made safe: what a kill costs

@@ -16,7 +16,7 @@ from evaluation import results
 from evaluation.candidates import Config
 from evaluation.mteb_encoder import evaluate_task
 from evaluation.scoring import Outcome, score_of
-from records.fingerprint import of_tensors, of_value
+from records.files import of_tensors, of_value
 
 
 def score_foreign(cfg: Config, tasks: list[Any]) -> Outcome:

@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 from cli.compose import CONF
 from cli.errors import reading
 from encoders.templates import SIDES
-from records.fingerprint import of_value
+from records.files import of_value
 
 MODES = ("none", "table", "mteb")
 Sides = dict[str, str]  # {"query": ..., "document": ...}

@@ -14,7 +14,7 @@ from cli.compose import CONF
 from cli.errors import UserError
 from evaluation.candidates import Candidate, Config, pooler_word
 from evaluation.embeddings import Embeddings, shared
-from records.fingerprint import of_value
+from records.files import of_value
 from records.manifest import BASE, of_states
 
 PLAIN = ("eos", "mean", "weightedmean", "cls")  # poolers without parameters

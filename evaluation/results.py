@@ -16,8 +16,7 @@ from typing import Any
 from cli.errors import UserError
 from evaluation.candidates import Candidate
 from evaluation.instructions import Instructions
-from records.files import alone_in, write_json
-from records.fingerprint import of_value
+from records.files import alone_in, of_value, write_json
 from records.manifest import MANIFEST_VERSION, check_seal, sealed
 
 MANIFEST = Path("run") / "manifest.json"  # one folder down: mteb takes every .json beside the scores for a score

@@ -9,7 +9,7 @@ from typing import Any
 
 from cli.compose import flat
 from cli.errors import UserError
-from records.fingerprint import of_file, of_value
+from records.files import of_file, of_value
 from records.manifest import OF_HEADS, below, numeric_config, read_manifest
 
 ADAPTER = "adapter/adapter_model.safetensors"

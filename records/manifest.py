@@ -12,8 +12,7 @@ from typing import Any
 
 from cli.compose import flat
 from cli.errors import UserError
-from records.files import read_object
-from records.fingerprint import of_file, of_value, stream_seed
+from records.files import of_file, of_value, read_object, stream_seed
 
 MANIFEST_VERSION = 2
 SEAL = "manifest_sha256"

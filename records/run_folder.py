@@ -9,8 +9,7 @@ from typing import Any
 
 from cli.compose import composition, flat, groups, options, own_keys, plain, with_recipe
 from cli.errors import UserError
-from records.files import write_json
-from records.fingerprint import of_value
+from records.files import of_value, write_json
 from records.lineage import OTHER_RUNS, label, other_runs
 from records.manifest import BOOKKEEPING, MANIFEST_VERSION, below, different_keys, read_manifest, sealed
 

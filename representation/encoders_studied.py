@@ -13,7 +13,7 @@ from encoders.templates import DEFAULT
 from encoders.text_encoder import TextEncoder
 from evaluation.candidates import Candidate, candidates
 from evaluation.instructions import Instructions, read_instructions
-from records.fingerprint import of_value
+from records.files import of_value
 from records.manifest import below, of_states
 
 Config = dict[str, Any]

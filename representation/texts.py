@@ -13,7 +13,7 @@ from cli.errors import UserError
 from encoders.tokens import Batch
 from evaluation.tasks.chosen import TaskSet, task_set
 from evaluation.tasks.task_data import joined, texts_of_task
-from records.fingerprint import stream_seed
+from records.files import stream_seed
 from representation.encoders_studied import Studied
 
 T = TypeVar("T")

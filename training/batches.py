@@ -16,7 +16,7 @@ from cli.errors import UserError
 from corpora.mix import by_source, shares, sources
 from corpora.triples import Triple
 from encoders.templates import Template
-from records.fingerprint import stream_seed
+from records.files import stream_seed
 
 Config = dict[str, Any]
 LONG = 5  # words of a held-out text that is looked for inside others

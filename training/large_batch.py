@@ -13,7 +13,7 @@ from encoders.attention.switch import is_unpadded
 from encoders.encoder import Encoder
 from encoders.text_encoder import by_token_budget
 from encoders.tokens import TextTokenizer, Tokens
-from records.fingerprint import stream_seed
+from records.files import stream_seed
 
 NEXT = "Checkpoints are from before it: once the cause is mended, the same command goes on from the last one."
 TRY = "Lower objective.lr, or give precision=fp32."

@@ -19,8 +19,7 @@ from corpora.triples import Triple, described
 from encoders.identity import base_fingerprints, base_revision, instruction_sets
 from encoders.jit_layer import elementwise
 from encoders.precision import Precision
-from records.files import alone_in
-from records.fingerprint import of_file
+from records.files import alone_in, of_file
 from records.manifest import code, environment, stream_seeds
 from records.run_folder import START, RunFolder
 from training.batches import order_of

@@ -23,8 +23,7 @@ from encoders.loading import build_encoder, build_tokenizer
 from encoders.precision import Precision, best_device, resolve_precision
 from encoders.text_encoder import TextEncoder, by_token_budget
 from encoders.tokens import TextTokenizer, Tokens
-from records.files import replacing
-from records.fingerprint import stream_seed
+from records.files import replacing, stream_seed
 from records.lineage import ADAPTER, read_starts
 from records.manifest import check_base
 from training.batches import query_side

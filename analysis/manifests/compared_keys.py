@@ -7,7 +7,7 @@ from typing import Any
 from analysis.names import suggest
 from cli.compose import flat, options, own_keys
 from cli.errors import UserError
-from records.fingerprint import of_value
+from records.files import of_value
 from records.lineage import OTHER_RUNS
 from records.manifest import BASE, BOOKKEEPING, below
 

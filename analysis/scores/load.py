@@ -14,7 +14,7 @@ from analysis.scores.mteb_results import read_results
 from analysis.scores.tasks import Benchmark, benchmark_of, known_types, type_of
 from analysis.settings import Settings
 from cli.errors import UserError
-from records.fingerprint import of_file
+from records.files import of_file
 from records.manifest import HELD_OUT
 
 BITS = 8  # of a byte

@@ -19,8 +19,7 @@ from analysis.scores.long_table import Row, Source, table
 from analysis.scores.tasks import Benchmark, definition_of, read_types
 from analysis.settings import Settings
 from cli.errors import UserError, reading
-from records.files import read_object
-from records.fingerprint import of_value
+from records.files import of_value, read_object
 
 NOT_SCORES = ("model_meta.json", "manifest.json", "tasks.json", "experiment_params.json")
 SEED = re.compile(r"seed(\d+)(?:@.*)?$")

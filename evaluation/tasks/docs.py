@@ -16,8 +16,7 @@ from corpora.copies import first_words, word_count
 from corpora.docstrings import package_sources, package_version, read_docstrings
 from evaluation.tasks.docs_documents import Document, Sizes, select
 from evaluation.tasks.task_data import TaskData
-from records.files import write_text
-from records.fingerprint import of_files, of_value
+from records.files import of_files, of_value, write_text
 
 SUBPACKAGE, MODULE, OWN = 1, 2, 3  # of STS; 0: another subpackage
 SHORTENED, WHOLE = 3, 4  # of Summarization, above the same 0, 1 and 2 for other docstrings' summaries

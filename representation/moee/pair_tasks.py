@@ -14,7 +14,7 @@ from sklearn.metrics import average_precision_score
 from analysis.statistics.arrays import Floats
 from encoders.vector_geometry import unit
 from evaluation.tasks.task_data import TaskData
-from records.fingerprint import stream_seed
+from records.files import stream_seed
 
 TRUTH = {"PairClassification": "labels", "STS": "score"}
 SCORE = "Average precision of the cosine similarity, or its Spearman correlation with the grade (STS)"

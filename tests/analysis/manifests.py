@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from records.fingerprint import of_value
+from records.files import of_value
 from records.manifest import sealed
 
 HEAD = {"num_queries": 16, "num_heads": 4}

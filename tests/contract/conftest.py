@@ -30,7 +30,7 @@ from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch, TextTokenizer
 from poolers.shared.base import Pooler, RoutedStates, States, TokenView
 from poolers.shared.registry import build_pooler
-from records.fingerprint import stream_seed
+from records.files import stream_seed
 from records.run_folder import RunFolder
 from tests.cells import reads_routers
 from tests.triples import write_triples

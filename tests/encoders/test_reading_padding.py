@@ -10,7 +10,7 @@ from cli.errors import UserError
 from encoders.loading import build_tokenizer, untrained
 from encoders.readings import load_readings
 from poolers.shared.registry import build_pooler
-from records.fingerprint import stream_seed
+from records.files import stream_seed
 from training.checks import check_sizes
 
 TEXTS = ["the sum of two arrays is returned as a new array", "type", "a new array of the same shape"]

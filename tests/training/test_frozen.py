@@ -14,7 +14,7 @@ from encoders.backbone import load_backbone
 from encoders.frozen import CachedEncoder, StateCache
 from encoders.loading import build_tokenizer, load_run
 from poolers.shared.registry import build_pooler
-from records.fingerprint import stream_seed
+from records.files import stream_seed
 from records.run_folder import RunFolder
 from training import run
 from training.batches import BatchOrder, split

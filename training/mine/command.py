@@ -14,7 +14,7 @@ from cli.errors import UserError
 from cli.limits import DATA, DATA_WORDS, Limit, check_limits, real
 from corpora.triples import Triple, described, read_triples
 from encoders.precision import best_device
-from records.fingerprint import stream_seed
+from records.files import stream_seed
 from records.manifest import code
 from training.pairs import Ranker, check_out, open_ranker, write_pairs
 

@@ -17,7 +17,7 @@ from encoders.backbone import model_path, of_hub
 from encoders.tokens import Batch, Tokens
 from poolers.shared.base import TEXT
 from poolers.shared.registry import pooler_class, pooler_names
-from records.fingerprint import stream_seed
+from records.files import stream_seed
 from training.large_batch import LargeBatch, rank, world_size
 
 Config = dict[str, Any]

@@ -12,7 +12,7 @@ from corpora.raw_text import read_texts
 from corpora.triples import Triple
 from encoders.tokens import TextTokenizer, Tokens
 from poolers.shared.base import BOS, TEXT
-from records.fingerprint import of_value
+from records.files import of_value
 from training.objectives.masking import TOKENIZED, Masked, MaskedLoss, lm_head, masking, refuse_untrained
 from training.objectives.objective import Config, Objective, Scores
 from training.set_up import SetUp

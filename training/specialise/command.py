@@ -15,7 +15,7 @@ from cli.limits import DATA, DATA_WORDS, Limit, check_dims, check_limits, real
 from corpora.copies import NearCopies, first_words, word_count
 from corpora.triples import Triple, described, read_triples
 from encoders.limits import ENCODER, ENCODER_WORDS
-from records.fingerprint import stream_seed
+from records.files import stream_seed
 from records.manifest import code, read_manifest
 from training.pairs import Ranker, check_out, of_start, open_ranker, write_pairs
 from training.specialise.generator import Generator, group, prompt_of, seed_examples, shown

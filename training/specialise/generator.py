@@ -15,7 +15,7 @@ from encoders.backbone import load_tokenizer
 from encoders.identity import base_fingerprints
 from encoders.precision import best_device, resolve_precision
 from encoders.tokens import TextTokenizer
-from records.fingerprint import stream_seed
+from records.files import stream_seed
 from training.batches import split
 from training.objectives.masking import causal_model
 

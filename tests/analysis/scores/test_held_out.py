@@ -7,7 +7,7 @@ import json
 import pytest
 
 from cli.errors import UserError
-from records.fingerprint import of_file
+from records.files import of_file
 from records.manifest import HELD_OUT
 from tests.analysis.manifests import manifest, seal
 
