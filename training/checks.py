@@ -9,9 +9,8 @@ from lightning_fabric.plugins.environments import SLURMEnvironment, TorchElastic
 from cli.compose import flat, options
 from cli.errors import UserError
 from cli.limits import DATA, DATA_WORDS, Limit, check_dims, check_limits, real
-from corpora.files import data_files, rows
 from corpora.mix import check_mix
-from corpora.triples import Triple, TripleMaker, fingerprint
+from corpora.triples import Triple, fingerprint
 from encoders.adapter import is_mixture, mixing_of
 from encoders.attention.pattern import pattern_of
 from encoders.attention.switch import refuse_unpadded
@@ -154,36 +153,16 @@ def check_frozen(config: Config) -> None:
         raise UserError(f"backbone.frozen=true: {fault}. Leave one of them out.")
 
 
-def unread_columns(data: Config) -> list[str]:
-    """Return the columns of the files of `data=jsonl`, or of such sources of a mix, that are not read."""
-    if "sources" in data:
-        return [column for source in data["sources"].values() if source for column in unread_columns(source)]
-    unread: dict[str, None] = {}
-    for path in data_files(data["path"]) if data.get("reader") == "corpora.files.triples" else ():
-        make = TripleMaker(data["columns"], "")
-        for _, row in rows(path):
-            make.check_keys(row)
-            unread |= dict.fromkeys(key for key in row if key not in make.reads)
-    return list(unread)
-
-
 def check_examples(config: Config, triples: Sequence[Triple]) -> None:
-    """Refuse hard negatives of data without any, and pooler.query=instruction where no query has words around its text.
-
-    Raises `UserError`.
-    """
+    """Refuse hard negatives of data without any, and pooler.query=instruction where all queries are bare text."""
     negatives, data = config["objective"].get("hard_negatives"), config["data"]
     if negatives and not any(t.negatives for t in triples):
-        unread = ", ".join(unread_columns(data))
         fault = f"objective.hard_negatives={negatives}, and no record of data={data['name']} has a negative"
-        mend = f"of columns not read ({unread}) name theirs: data.columns.negative=<column>" if unread else "mine them"
-        raise UserError(f"{fault}. Give objective.hard_negatives=0, or {mend}.")
+        raise UserError(f"{fault}. Give data.columns.negative=<column>, mine them, or objective.hard_negatives=0.")
     instruction, template = data.get("instruction"), template_of(config)
     bare = (template.form(query_side(triple, instruction, template)) == TEXT_FIELD for triple in triples)
     if config["pooler"].get("query") == "instruction" and all(bare):
-        raise UserError(
-            "pooler.query=instruction, and no query of the data has an instruction. Give data.instruction=<text>."
-        )
+        raise UserError("pooler.query=instruction, and no query has an instruction. Give data.instruction=<text>.")
 
 
 def refuse_changed(config: Config, folder: RunFolder, read: Callable[[Config, str], list[Triple]]) -> None:

@@ -70,5 +70,5 @@ def test_a_run_trains_both_its_queries_and_what_moves_them(cell, tmp_path):
 
 
 def test_data_without_an_instruction_is_refused(cell, tmp_path):
-    with pytest.raises(UserError, match=r"^pooler.query=instruction, and no query of the data has an instruction"):
+    with pytest.raises(UserError, match=r"^pooler.query=instruction, and no query has an instruction"):
         recorded(cell("multilayer", "bi", MOVED), tmp_path / "run")
