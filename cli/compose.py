@@ -85,9 +85,8 @@ def composition(name: str, overrides: tuple[str, ...]) -> tuple[DictConfig, dict
     try:
         with initialize_config_dir(str(CONF), version_base="1.3"):
             cfg = compose(name, overrides=list(overrides), return_hydra_config=True)
-        choices = dict(cfg.hydra.runtime.choices)
         with open_dict(cfg):
-            del cfg["hydra"]
+            choices = dict(cfg.pop("hydra").runtime.choices)
         plain(cfg)  # or what cannot be resolved fails in the job
     except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise UserError(_explained(error, name, overrides)) from error
@@ -224,17 +223,12 @@ def help_screen(name: str) -> str:
 
 
 def with_recipe(words: Sequence[str]) -> list[str]:
-    """Return words of train.py, before them experiment=finetune for a base that is not bundled.
+    """Return words of train.py, before them experiment=finetune where a base is not bundled and no experiment is named.
 
-    An experiment that is named stays: experiment=bundled is the bundled bases' recipe for another one. Raises
-    `UserError` for a sweep that needs both recipes.
+    A sweep has one recipe. experiment=bundled is that of the bundled bases for another one.
     """
     given = {key.lstrip("+"): value for key, _, value in (word.partition("=") for word in words)}
-    if "experiment" in given:
-        return list(words)
     named = [options("model").get(name, {}).get("path") for name in given.get("model", "tiny").split(",")]
     paths = given["model.path"].split(",") if "model.path" in given else named
-    bundled = {str(path or "assets/").strip("'\"").startswith("assets/") for path in paths}
-    if len(bundled) == 2:
-        raise UserError("Bundled and other bases need two recipes. Give experiment=finetune or experiment=bundled.")
-    return list(words) if True in bundled else ["experiment=finetune", *words]
+    bundled = all(str(path or "assets/").strip("'\"").startswith("assets/") for path in paths)
+    return [*words] if bundled or "experiment" in given else ["experiment=finetune", *words]

@@ -3,7 +3,6 @@
 import pytest
 
 from cli.compose import composed, plain, with_recipe
-from cli.errors import UserError
 from records.run_folder import RunFolder
 from training.run import in_steps, train_run
 
@@ -25,9 +24,9 @@ def test_the_recipe_follows_the_base(words, study, lr):
     assert (config.study, config.objective.lr) == (study, lr)
 
 
-def test_a_sweep_over_both_kinds_is_refused():
-    with pytest.raises(UserError, match="Bundled and other bases need two recipes"):
-        with_recipe(["model=tiny,mistral_7b"])
+def test_a_sweep_has_one_recipe():
+    assert with_recipe(["model=tiny,mistral_7b"]) == ["experiment=finetune", "model=tiny,mistral_7b"]
+    assert with_recipe(["model=tiny,tiny_moe"]) == ["model=tiny,tiny_moe"]
 
 
 @pytest.mark.slow
