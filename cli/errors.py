@@ -1,7 +1,6 @@
 """What a user sees of faults: one line that names the fault, its place and its remedy, exit code 2; no notices."""
 
 import errno
-import json
 import logging
 import os
 import re
@@ -44,13 +43,10 @@ def reading(path: Path | str, remedy: str = "") -> Iterator[None]:
         raise
     except FileNotFoundError as error:
         raise UserError(f"{path} is not there. {remedy}".strip()) from error
-    except json.JSONDecodeError as error:
-        raise UserError(f"{path}, line {error.lineno}: not valid JSON ({error.msg}). {remedy}".strip()) from error
     except Exception as error:
         why = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
-        raise UserError(
-            f"{path} cannot be read: {why.splitlines()[0][:300].rstrip('. :')}. {remedy}".strip()
-        ) from error
+        why = why.splitlines()[0][:300].rstrip(". :")
+        raise UserError(f"{path} cannot be read: {why}. {remedy}".strip()) from error
 
 
 @contextmanager
@@ -62,8 +58,7 @@ def explained() -> Iterator[None]:
         fault, file = disk_fault(error), getattr(error, "filename", None)
         if not fault:
             raise
-        where = f" at {file}" if file else ""
-        raise UserError(f"{fault}{where}. Mend that, then give the command again.") from error
+        raise UserError(f"{fault}{f' at {file}' if file else ''}. Mend that, then give the command again.") from error
 
 
 def guard(main: Callable[[], None]) -> None:

@@ -8,8 +8,6 @@ from typing import Any
 from cli.compose import flat
 from cli.errors import UserError
 
-TOKENS = ("all", "last", "mean")
-
 
 @dataclass(frozen=True)
 class Limit:

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from cli.errors import UserError
-from cli.limits import TOKENS, Limit
+from cli.limits import Limit
 from poolers.shared.base import Pooler, States, TokenView, token_choice_of
-from poolers.shared.cross_attention import LIMITS, ONE_KEY, WORDS, CrossAttentionHead, sized
+from poolers.shared.cross_attention import LIMITS, ONE_KEY, TOKENS, WORDS, CrossAttentionHead, sized
 from poolers.shared.packed import Packed
 
 

@@ -60,8 +60,7 @@ def split_words(arguments: Sequence[str]) -> Words:
 def study_jobs(config: Config, words: Words) -> list[Job]:
     """Return the jobs of a study in the order in which they are worth starting. config: conf/study.yaml, composed.
 
-    Seed by seed: the runs are trained, then scored, then all scores so far make a report. Runs share the
-    forward passes of a common start. Raises `UserError` for designs, seeds or words that there are not.
+    Seed by seed: runs are trained, then scored, then all scores so far make a report. Raises `UserError`.
     """
     check_limits(config, {"jobs": Limit(1, "one per core"), "seeds": Limit(0, each=True)}, {})
     if not (isinstance(config["designs"], list) and config["designs"]):
@@ -99,11 +98,8 @@ def _designs(names: Sequence[Any], train: list[str]) -> list[_Design]:
 
 
 def _of_seed(designs: Sequence[_Design], seed: int, words: Words, untrained: bool) -> list[Job]:
-    training, scoring, runs = (
-        list[Job](),
-        list[Job](),
-        [quoted(str(design.folder / f"seed{seed}")) for design in designs],
-    )
+    training, scoring = list[Job](), list[Job]()
+    runs = [quoted(str(design.folder / f"seed{seed}")) for design in designs]
     for design, run in zip(designs, runs, strict=True):
         train = ("train.py", *design.words, f"seed={seed}", "trainer.progress=lines")
         training.append(Job(f"train {design.name} seed {seed}", train))

@@ -30,8 +30,7 @@ def start(program: str, arguments: Sequence[str], run: Run, as_typed: Callable[[
         print(help_screen(program))
         return
     flags, words = flags_and_words(f"{program}.py", arguments)
-    several = bool({*SWEEP} & {*flags})
-    words = as_typed(words)
+    several, words = bool({*SWEEP} & {*flags}), as_typed(words)
     swept = check_sweep(program, words, several)
     sys.argv[1:] = [*flags, *(late(words) if several else words)]
     if several and program == "train" and not any(word.startswith("axes=") for word in words):

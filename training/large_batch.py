@@ -145,15 +145,6 @@ def rank() -> int:
     return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
 
 
-def largest_of_all(number: float, device: torch.device) -> float:
-    """Return the largest of the processes' numbers, to all of them."""
-    if world_size() == 1:
-        return number
-    shared = torch.tensor(float(number), device=device)
-    dist.all_reduce(shared, op=dist.ReduceOp.MAX)
-    return shared.item()
-
-
 def refuse_step(figures: Mapping[str, Tensor], step: int, where: str = "") -> None:
     """Raise `UserError` in every process where a figure of this step is not finite in any.
 
@@ -161,7 +152,10 @@ def refuse_step(figures: Mapping[str, Tensor], step: int, where: str = "") -> No
     """
     numbers = {name: float(value.detach()) for name, value in figures.items()}
     finite = all(map(isfinite, numbers.values()))
-    if largest_of_all(not finite, next(iter(figures.values())).device):
+    fault = torch.tensor(float(not finite), device=next(iter(figures.values())).device)
+    if world_size() > 1:
+        dist.all_reduce(fault, op=dist.ReduceOp.MAX)
+    if fault:
         what = ", ".join(f"{name} {value:.4g}" for name, value in numbers.items())
         whose = "another process" if finite else "this process"
         raise UserError(f"Step {step} is not finite in {whose} ({what}{where}). {TRY} {NEXT}")

@@ -42,16 +42,15 @@ def run(config: Config, folder: Path) -> None:
     config: conf/train.yaml as composed and resolved. An interrupted run continues. Raises `UserError`.
     """
     objective = objective_class(config["objective"]["name"])
+    if not config["check"] and finished(config, RunFolder(folder)):
+        print(f"{folder} is finished; nothing to do.")
+        return
+    begin(config)
     if issubclass(objective, Pretraining):
-        begin(config)
         objective.pretrain(config)
     elif config["check"]:
-        begin(config)
         check(config)
-    elif finished(config, RunFolder(folder)):
-        print(f"{folder} is finished; nothing to do.")
     else:
-        begin(config)
         train_run(config, RunFolder(folder))
 
 

@@ -20,6 +20,7 @@ LIMITS = {  # of the keys of head.* in conf/encoder.yaml, and of `match_params`
     **dict.fromkeys(("query_std", "layer_weights_std"), real(0)),
 }
 ONE_KEY = "so pooler.query=instruction can move no attention. Give pooler.tokens=all, or pooler.query=fixed."
+TOKENS = ("all", "last", "mean")
 WORDS = {"start": ("near_mean", "torch"), "query": ("fixed", "instruction")}
 
 

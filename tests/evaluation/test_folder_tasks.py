@@ -46,7 +46,7 @@ BROKEN = [
     ("Asked/qrels/test.tsv", "q0\td0\t0\n", "no relevant document"),
     ("Summaries/test.jsonl", UNEQUAL, "equal length"),
     ("Asked/task.json", '{"name": "Asked", "type": "Retreival"}', "no type 'Retreival'. Nearest: Retrieval"),
-    ("Asked/task.json", "{\n{", "task.json, line 2: not valid JSON"),
+    ("Asked/task.json", "{\n{", "task.json cannot be read: Expecting property name enclosed in double quotes: line 2"),
 ]  # fmt: skip
 
 
