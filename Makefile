@@ -26,8 +26,8 @@ NUMBERS := $(shell seq 0 $$(( $(SEEDS) - 1 )))
 comma := ,
 list   = [$(subst $() ,$(comma),$(strip $(1)))]
 OWN    = "models=$(call list,$(STUDY))" "seeds=$(call list,$(NUMBERS))"
-PLACES = $(foreach seed,$(NUMBERS),$(foreach cell,$(STUDY),"$$RUNS/embedded/$(cell)/seed$(seed)" \
-    "$$RUNS/embedded/scores/results/embedded__$(cell)*/seed$(seed)@*"))
+PLACES = $(foreach seed,$(NUMBERS),$(foreach cell,$(STUDY),"$$RUNS/bundled/$(cell)/seed$(seed)" \
+    "$$RUNS/bundled/scores/results/embedded__$(cell)*/seed$(seed)@*"))
 export RUNS # a path with spaces stays whole: recipes quote the shell's "$$RUNS"
 
 .PHONY: study report audit llm2vec designs smollm2 test unit floors lint
@@ -37,25 +37,25 @@ study: $(VENV)/.installed ## five published designs and both means on the bundle
 	@$(MAKE) --no-print-directory audit
 
 report: ## tables and figures of the study's runs with the seeds asked for (SEEDS=3: 0, 1 and 2), and the audit
-	$(RUN) -m analysis scores="$$RUNS/embedded/scores" $(OWN) out="$$RUNS/embedded/tables" against=eos-causal report=true
+	$(RUN) -m analysis scores="$$RUNS/bundled/scores" $(OWN) out="$$RUNS/bundled/tables" against=eos-causal report=true
 	@$(MAKE) --no-print-directory audit
 
 audit: ## which keys differ between the study's runs, beside pooler and attention
-	@$(RUN) -m analysis.control $(PLACES) > "$$RUNS/embedded/tables/control.md"
+	@$(RUN) -m analysis.control $(PLACES) > "$$RUNS/bundled/tables/control.md"
 	@echo
-	@echo "Open $$RUNS/embedded/tables/report.html (each design against Model 1: tables and figures),"
-	@echo "     $$RUNS/embedded/tables/table.md (its tables; table.tex for the paper),"
-	@echo "     $$RUNS/embedded/tables/control.md (the audit: what differs beside pooler and attention),"
-	@echo "     and manifest.json in any run folder of $$RUNS/embedded/."
+	@echo "Open $$RUNS/bundled/tables/report.html (each design against Model 1: tables and figures),"
+	@echo "     $$RUNS/bundled/tables/table.md (its tables; table.tex for the paper),"
+	@echo "     $$RUNS/bundled/tables/control.md (the audit: what differs beside pooler and attention),"
+	@echo "     and manifest.json in any run folder of $$RUNS/bundled/."
 
 # Stages come before what stands on them; a finished run is never trained again, so the order alone is the dependency.
 TRAIN = $(RUN) train.py -m seed=$(subst $() ,$(comma),$(strip $(NUMBERS))) runs_dir="$$RUNS" trainer.progress=lines
-llm2vec: $(VENV)/.installed ## LLM2Vec on the embedded default: MNTP, SimCSE, then {causal, bi} x {none, MNTP, SimCSE, both} x three poolings
+llm2vec: $(VENV)/.installed ## LLM2Vec on the bundled default: MNTP, SimCSE, then {causal, bi} x {none, MNTP, SimCSE, both} x three poolings
 	$(TRAIN) study=llm2vec objective=mntp pooler=mean attn=causal,bi
 	$(TRAIN) study=llm2vec objective=simcse pooler=mean attn=causal,bi stages=none,mntp
 	$(TRAIN) study=llm2vec pooler=eos,mean,weightedmean attn=causal,bi stages=none,mntp,simcse,mntp_simcse
-	$(RUN) evaluate.py run="$$RUNS/llm2vec/*/seed*" benchmark=docs untrained=also results="$$RUNS/llm2vec/scores"
-	$(RUN) evaluate.py run="$$RUNS/llm2vec+stages-*/*/seed*" benchmark=docs untrained=also results="$$RUNS/llm2vec/scores"
+	$(RUN) evaluate.py run="$$RUNS/llm2vec/*/seed*" benchmark=docstrings untrained=also results="$$RUNS/llm2vec/scores"
+	$(RUN) evaluate.py run="$$RUNS/llm2vec+stages-*/*/seed*" benchmark=docstrings untrained=also results="$$RUNS/llm2vec/scores"
 	$(RUN) -m analysis scores="$$RUNS/llm2vec/scores" factors=[pooler,attn,lineage] out="$$RUNS/llm2vec/tables" report=true
 
 # What is finished is skipped, so each of these lines may be given again. All that designs differ in is a factor of the
@@ -66,12 +66,12 @@ DENSE   = model1,model2,model3,model4,model5,eos_bi,mean,mean_bi,sgpt,bellm,bell
 MIXTURE = model1,model5,moee,moee_bi,moee_routing,moee_head,moee_head_routing
 # The designs' folders; those of the stages (designs+objective-mntp) hold no design.
 own = "'$$RUNS/designs$(1)/*/seed*'"
-designs: $(VENV)/.installed ## every published design on the embedded default: train, score, compare
+designs: $(VENV)/.installed ## every published design on the bundled default: train, score, compare
 	$(TRAIN) study=designs objective=mntp pooler=mean attn=bi
 	$(TRAIN) study=designs objective=simcse pooler=mean attn=bi stages=mntp
 	$(TRAIN) study=designs design=$(DENSE)
 	$(TRAIN) study=designs design=$(MIXTURE) model=tiny_moe axes=[model,design]
-	$(RUN) evaluate.py run=[$(call own,),$(call own,+[!o]*),$(call own,+objective.*)] benchmark=docs results="$$RUNS/designs/scores"
+	$(RUN) evaluate.py run=[$(call own,),$(call own,+[!o]*),$(call own,+objective.*)] benchmark=docstrings results="$$RUNS/designs/scores"
 	$(RUN) -m analysis scores="$$RUNS/designs/scores" factors=[$(FACTORS)] allow=[lora.targets] against=eos-causal \
 	    out="$$RUNS/designs/tables" report=true
 

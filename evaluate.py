@@ -1,4 +1,4 @@
-"""Score runs with mteb: `python evaluate.py run=<run folder or glob> benchmark=docs`; --help prints the manual."""
+"""Score runs with mteb: `python evaluate.py run=<run folder or glob>`; --help prints the manual."""
 
 import os
 import sys

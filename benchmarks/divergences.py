@@ -1,9 +1,9 @@
 """The effect of each divergence of the published code on the score and on batch-invariance, design by design.
 
-    python train.py -m 'divergence=glob(*)' design=model4,model5 seed=0,1,2
-    python evaluate.py run='runs/embedded*/*/seed*'
-    python -m benchmarks.divergences runs/embedded
-    python -m benchmarks.divergences runs/embedded pooler. objective.head_lr        # other keys that start so
+    python train.py -m 'reference_fault=glob(*)' design=model4,model5 seed=0,1,2
+    python evaluate.py run='runs/bundled*/*/seed*'
+    python -m benchmarks.divergences runs/bundled
+    python -m benchmarks.divergences runs/bundled pooler. objective.head_lr        # other keys that start so
 
 The argument is the study as it stands in conf/; studies that deviate from it in such a key stand beside it.
 """
@@ -42,7 +42,7 @@ class Cell:
 def main() -> None:
     """Print one row per divergence and design."""
     quieten()
-    base, prefixes = Path(*sys.argv[1:2] or ["runs/embedded"]), tuple(sys.argv[2:] or ["divergence-"])
+    base, prefixes = Path(*sys.argv[1:2] or ["runs/bundled"]), tuple(sys.argv[2:] or ["reference_fault-"])
     usual = cells(base, base)
     if not usual:
         raise UserError(f"There are no scores below {base}/scores. Run evaluate.py on its runs first.")

@@ -1,4 +1,4 @@
-"""The embedded training data: docstrings of the pinned dependencies, without any text of the held-out packages."""
+"""The default training data: docstrings of the pinned dependencies, without any text of the held-out packages."""
 
 import hashlib
 from collections import defaultdict

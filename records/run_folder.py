@@ -14,7 +14,7 @@ from records.lineage import OTHER_RUNS, label, other_runs
 from records.manifest import BOOKKEEPING, MANIFEST_VERSION, below, different_keys, read_manifest, sealed
 
 UNNAMED = ("encoder", "design")  # list other groups, whose settings are named
-CHOOSING = ("experiment", "divergence")  # choose members of other groups: their name says it all
+CHOOSING = ("experiment", "reference_fault")  # choose members of other groups: their name says it all
 # What tells the designs and stages of one study apart, and is looked up by the folder's name: named in every study.
 STAGES = ("objective", "objective.domains", "stages", "lineage", "lora.start", "lora.combine", "lora.weights")
 OF_A_DESIGN = (*UNNAMED, *CHOOSING, "pooler", "attn", "adapter", "template", "token_choice", "head", "normalize")
@@ -59,7 +59,7 @@ def run_folder(config: dict[str, Any], words: Sequence[str]) -> RunFolder:
     """Return the folder of a configuration. words: the overrides of conf/train.yaml that make it.
 
     The study's name is followed by every group and key that differs from the defaults, so that two runs that
-    differ in any key never share a folder: `embedded+lora.r-8`. In a study that has a name of its own (study=<name>)
+    differ in any key never share a folder: `bundled+lora.r-8`. In a study that has a name of its own (study=<name>)
     what all its runs are given is its default, and not named.
     """
     cell = Path(f"{config['pooler']['name']}-{config['attn']['name']}", f"seed{config['seed']}")
@@ -79,7 +79,7 @@ def untrained_study(config: dict[str, Any], elsewhere: Sequence[str]) -> str:
 
 
 def whole_study(folder: Path, study: str) -> str:
-    """Return a study's name with what deviates from the defaults, as its folder has it: `embedded+lora.r-8`."""
+    """Return a study's name with what deviates from the defaults, as its folder has it: `bundled+lora.r-8`."""
     name = folder.absolute().name
     return name if name.startswith(f"{study}+") else study
 

@@ -1,4 +1,4 @@
-"""`python -m representation run='runs/embedded/*/seed*'`: why designs differ; --help prints the manual."""
+"""`python -m representation run='runs/bundled/*/seed*'`: why designs differ; --help prints the manual."""
 
 import os
 import sys

@@ -56,7 +56,7 @@ class Texts:
 
     @property
     def over(self) -> str:
-        """Words for captions: `256 texts of each of 5 task types of benchmark docs_dev`."""
+        """Words for captions: `256 texts of each of 5 task types of benchmark docstrings_dev`."""
         sizes = {len(sample) for sample in self.of_type.values()}
         many = f"{sizes.pop()} texts" if len(sizes) == 1 else f"{min(sizes)} to {max(sizes)} texts"
         return f"{many} of each of {len(self.of_type)} task types of {self.benchmark}"
@@ -98,7 +98,9 @@ def read_texts(cfg: Config) -> Texts:
     """
     tasks = task_set(cfg)
     if not tasks.data:
-        raise UserError("Texts are read from benchmark=docs, docs_dev or docs_smoke, or from tasks_dir=<folder>.")
+        raise UserError(
+            "Texts are read from benchmark=docstrings, docstrings_dev or docstrings_smoke, or from tasks_dir=<folder>."
+        )
     benchmark = f"the tasks in {cfg['tasks_dir']}"
     if cfg.get("benchmark"):
         benchmark = f"benchmark {cfg['benchmark']['name']} ({', '.join(cfg['benchmark']['packages'])})"

@@ -64,7 +64,7 @@ TOUR = {
         f"train.py study=distil objective=distil {MINED}",
         f"train.py study=mix data=mix data.mix.classes=0.5 {STEPS}",
     ],
-    "faults of the published code": [f"train.py -m divergence=one_key,all study=tour pooler=lastlayer {PAIRS}"],
+    "faults of the published code": [f"train.py -m reference_fault=one_key,all study=tour pooler=lastlayer {PAIRS}"],
     "a frozen base, and an export": [
         f"train.py pooler=multilayer attn=bi backbone.frozen=true study=frozen {PAIRS}",
         "-m encoders.export run=runs/frozen/multilayer-bi/seed0 to=exported",

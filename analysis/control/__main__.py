@@ -20,9 +20,9 @@ Folders of any height: a run, a study, all of runs/, the scores of a study. fact
 pooled. allow: other keys that may differ all the same; a key covers what lies below it.
 
 examples:
-  python -m analysis.control runs/embedded
-  python -m analysis.control 'runs/embedded*/*/seed*' factors=[pooler,attn,pooler.tokens]
-  python -m analysis.control runs/embedded allow=[threads,versions]
+  python -m analysis.control runs/bundled
+  python -m analysis.control 'runs/bundled*/*/seed*' factors=[pooler,attn,pooler.tokens]
+  python -m analysis.control runs/bundled allow=[threads,versions]
 
 exit code: 0 controlled, 2 not controlled or something that you can mend (one line says what)."""
 LISTS = {"factors": ("pooler", "attn"), "allow": ()}

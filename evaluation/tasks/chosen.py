@@ -68,7 +68,7 @@ def _by_name(names: Sequence[str] | None) -> list[Any]:
     import mteb
 
     if not names:
-        raise UserError("Nothing to score on. Give benchmark=docs, tasks_dir=<folder> or tasks=[<mteb task>, ...].")
+        raise UserError("No task to score on. Give benchmark=docstrings, tasks_dir=<folder> or tasks=[<mteb task>].")
     try:
         return [mteb.get_task(name, languages=["eng"], exclusive_language_filter=True) for name in names]
     except KeyError as error:

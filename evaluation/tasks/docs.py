@@ -1,4 +1,4 @@
-"""`benchmark=docs`: seven mteb tasks for each held-out package, from its docstrings, without any download.
+"""`benchmark=docstrings`: seven mteb tasks for each held-out package, from its docstrings, without any download.
 
 Nobody judged a pair of STS and Summarization: its grade is how near two docstrings stand.
 """

@@ -1,4 +1,4 @@
-"""Valid manifests, as a run on the embedded default would leave them, and a planted change in any key."""
+"""Valid manifests, as a run on the bundled default would leave them, and a planted change in any key."""
 
 from typing import Any
 

@@ -94,7 +94,7 @@ def test_one_cell_is_measured(small_model, data, monkeypatch, capsys):
 
 def test_divergences_are_differences_by_task(tmp_path, monkeypatch, capsys):
     rng = np.random.default_rng(0)
-    scores = {name: rng.random((2, 6)) for name in ("half", "half+divergence-one_key", "half+lora.r-8")}
+    scores = {name: rng.random((2, 6)) for name in ("half", "half+reference_fault-one_key", "half+lora.r-8")}
     for study, of_seeds in scores.items():
         for seed, values in enumerate(of_seeds):
             place = tmp_path / study / "scores" / "results" / "x__eos-causal" / f"seed{seed}@0"
@@ -109,11 +109,11 @@ def test_divergences_are_differences_by_task(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["divergences", str(tmp_path / "half")])
     divergences.main()
     (usual, changed) = capsys.readouterr().out.splitlines()[2:]
-    apart = scores["half+divergence-one_key"] - scores["half"]
+    apart = scores["half+reference_fault-one_key"] - scores["half"]
     p = float(signed_rank(apart.mean(axis=0)[None]).p[0])
     cells = [cell.strip() for cell in changed.split("|")]
     assert usual.startswith("| nothing | eos-causal | 12 | 2 |")
-    assert cells[1] == "`divergence-one_key`"
+    assert cells[1] == "`reference_fault-one_key`"
     assert float(cells[6].split(" ")[0]) == pytest.approx(apart.mean(), abs=1e-4)
     assert float(cells[6].split(" ")[-1]) == pytest.approx(pd.Series(apart.mean(axis=1)).std(), abs=1e-4)
     assert float(cells[7]) == pytest.approx(p, abs=1e-3)

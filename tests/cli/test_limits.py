@@ -9,7 +9,7 @@ from encoders.limits import ENCODER, ENCODER_WORDS
 from training.checks import check_sizes
 
 CELLS = [[], ["pooler=multilayer", "attn=bi_last"], ["data=jsonl"], ["objective=mixed", "data=families"]]
-SIZED = [["divergence=all", "design=model5"], ["pooler=linear", "pooler.match_params=5000"], ["design=nv_embed"]]
+SIZED = [["reference_fault=all", "design=model5"], ["pooler=linear", "pooler.match_params=5000"], ["design=nv_embed"]]
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,7 @@ def test_every_value_of_a_sweep_is_checked_before_its_first_run():
     several = ["pooler=eos,mean", "attn=causal,bi", "seed=0,1", "lora.r=8"]
     assert check_sweep("train", several, True) == ["pooler", "attn", "seed"]
     assert check_sweep("train", ["design=model4,model5", "pooler.mlp=false"], True) == ["design"]
-    assert check_sweep("train", ["divergence=glob(*,exclude=[a*])"], True) == ["divergence"]
+    assert check_sweep("train", ["reference_fault=glob(*,exclude=[a*])"], True) == ["reference_fault"]
     for words in (["pooler=eos,meen"], ["attn=choice(bi,uni)"], ["lora.rr=1,2"]):
         with pytest.raises(UserError, match=r"Nearest|Valid"):
             check_sweep("train", words, True)
@@ -113,10 +113,10 @@ def test_a_key_of_one_pooler_waits_for_the_job_of_a_sweep():
 @pytest.mark.parametrize(
     ("words", "ready"),
     [
-        (["benchmark=docs_dev"], ["benchmark=docs_dev"]),
+        (["benchmark=docstrings_dev"], ["benchmark=docstrings_dev"]),
         (["benchmark=MTEB(eng, v2)"], ["benchmark=mteb", "benchmark.name='MTEB(eng, v2)'"]),
         (["tasks=[SciFact]"], ["tasks=[SciFact]", "~benchmark"]),
-        (["run=a b(1)", "benchmark=docs"], ["run='a b(1)'", "benchmark=docs"]),
+        (["run=a b(1)", "benchmark=docstrings"], ["run='a b(1)'", "benchmark=docstrings"]),
     ],
 )
 def test_words_of_evaluate(words, ready):

@@ -16,11 +16,11 @@ MATES = ["sum", "a new array of the same shape as the type of its first argument
 # bf16 keeps 8 bits. Another padding or another batch is another shape of product, whose sums may run in another order;
 # where that tips a rounding the entry moves by 2^-8 of itself, and the layers above carry it on. Equality cannot be
 # had in bf16; what can be held is that the difference stays that of a rounding. Measured over all cells, on a CPU with
-# bf16 instructions: with sdpa 5.3e-3 (2.2e-3 on the embedded base model); with eager 1.2e-7, since there the padding
+# bf16 instructions: with sdpa 5.3e-3 (2.2e-3 on the bundled base model); with eager 1.2e-7, since there the padding
 # adds exact zeros to sums whose order stays.
 BATCHED = {"fp32": FLOAT32, "mixed": 1.5e-2, "bf16": 1.5e-2}
 # Two kernels round at different places (eager rounds scores and weights to bf16, sdpa keeps them in float32):
-# measured 9.7e-3 (3.8e-3 on the embedded base model). bf16 itself is up to 1.3e-2 from float32.
+# measured 9.7e-3 (3.8e-3 on the bundled base model). bf16 itself is up to 1.3e-2 from float32.
 KERNELS = {"fp32": FLOAT32, "mixed": 2e-2, "bf16": 2e-2}
 # A mixture of experts is not continuous: where a rounding tips which expert a token gets, its state jumps. Measured
 # 4.4e-2 in bf16 on the small one.

@@ -24,8 +24,8 @@ CELLS = [
     ("layer", "causal", BY_POSITION, "pooler.layer=1", "pooler.pooling=eos"),
     ("lastlayer", "bi", UNMASKED),
     ("multilayer", "bi", UNMASKED, "pooler.tokens=all"),
-    ("lastlayer", "bi", "divergence=all"),
-    ("multilayer", "causal", "divergence=all"),
+    ("lastlayer", "bi", "reference_fault=all"),
+    ("multilayer", "causal", "reference_fault=all"),
 ]
 ROUTERS = [("moee", "causal", BY_POSITION), ("moee_trained", "causal", BY_POSITION)]
 

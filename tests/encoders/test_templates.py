@@ -26,7 +26,7 @@ def template(name, *words):
 
 @pytest.fixture(params=["small", *HUB_MODELS])
 def tokenizer(request, model_folder):
-    """Of the embedded kind and of the hub's, whose texts begin with BOS and a space."""
+    """Of the bundled kind and of the hub's, whose texts begin with BOS and a space."""
     return AutoTokenizer.from_pretrained(model_folder(request.param))
 
 

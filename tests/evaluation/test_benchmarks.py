@@ -11,7 +11,7 @@ from evaluation.words import evaluate_words
 DATA = composed("train", ["data=docstrings"]).data
 
 
-@pytest.mark.parametrize(("benchmark", "kept_out"), [("docs", "held_out"), ("docs_dev", "development")])
+@pytest.mark.parametrize(("benchmark", "kept_out"), [("docstrings", "held_out"), ("docstrings_dev", "development")])
 def test_what_is_scored_is_what_training_leaves_out(benchmark: str, kept_out: str) -> None:
     scored = composed("evaluate", [f"benchmark={benchmark}"]).benchmark.packages
     assert set(scored) == set(DATA[kept_out])
@@ -45,7 +45,7 @@ def test_named_sets_are_in_the_registry_of_mteb(name: str) -> None:
 
 
 def test_tasks_narrow_a_benchmark_down_in_the_order_given() -> None:
-    cfg = plain(composed("evaluate", ["benchmark=docs_smoke"]))
+    cfg = plain(composed("evaluate", ["benchmark=docstrings_smoke"]))
     names = ["DocsNetworkxReranking", "DocsNetworkxRetrieval"]
     assert [t.metadata.name for t in task_set(cfg | {"tasks": names}).tasks] == names
 

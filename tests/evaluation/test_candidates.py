@@ -13,10 +13,10 @@ from records.manifest import MANIFEST_VERSION, sealed
 
 
 def make_run(root: Path, cell: str = "eos-causal", seed: int = 0, **changes) -> Path:
-    folder = root / "embedded" / cell / f"seed{seed}"
+    folder = root / "bundled" / cell / f"seed{seed}"
     folder.mkdir(parents=True)
     pooler, attn = cell.split("-")
-    manifest = {"study": "embedded", "pooler": pooler, "attn": attn, "seed": seed, "status": "finished",
+    manifest = {"study": "bundled", "pooler": pooler, "attn": attn, "seed": seed, "status": "finished",
                 "manifest_version": MANIFEST_VERSION, "config": {"seed": seed}, "parameters": {"head": 3}}  # fmt: skip
     (folder / "manifest.json").write_text(json.dumps(sealed(manifest | changes)))
     return folder
@@ -31,15 +31,15 @@ def test_a_glob_finds_runs_in_path_order(tmp_path: Path) -> None:
     for cell in ("mean-bi", "eos-causal"):
         make_run(tmp_path, cell)
     found = ask(run=f"{tmp_path}/*/*/seed*")
-    assert [c.name for c in found] == ["embedded/eos-causal", "embedded/mean-bi"]
-    assert {c.results for c in found} == {tmp_path / "embedded" / "scores"}
+    assert [c.name for c in found] == ["bundled/eos-causal", "bundled/mean-bi"]
+    assert {c.results for c in found} == {tmp_path / "bundled" / "scores"}
 
 
 def test_before_and_after(tmp_path: Path) -> None:
     folder = make_run(tmp_path)
     also, only = ask(run=folder, untrained="also"), ask(run=folder, untrained="only")
-    assert [c.name for c in also] == ["embedded/eos-causal-untrained", "embedded/eos-causal"]
-    assert [c.name for c in only] == ["embedded/eos-causal-untrained"]
+    assert [c.name for c in also] == ["bundled/eos-causal-untrained", "bundled/eos-causal"]
+    assert [c.name for c in only] == ["bundled/eos-causal-untrained"]
     assert only[0].manifest["status"] == "untrained"
     assert only[0].manifest["parameters"] == {"head": 3}
 
@@ -47,8 +47,8 @@ def test_before_and_after(tmp_path: Path) -> None:
 def test_without_a_run_the_groups_describe_the_encoder(tmp_path: Path) -> None:
     cfg = plain(composed("evaluate", ["pooler=mean", "attn=bi", "seed=4", f"runs_dir='{tmp_path}'"]))
     (reference,) = candidates(cfg)
-    assert reference.title == "embedded/mean-bi-untrained seed=4"
-    assert reference.results == tmp_path / "embedded" / "scores"
+    assert reference.title == "bundled/mean-bi-untrained seed=4"
+    assert reference.results == tmp_path / "bundled" / "scores"
     assert not reference.trained
 
 
@@ -69,20 +69,20 @@ def test_how_tokens_are_read_is_in_the_name_where_it_is_not_as_ever(asked, tmp_p
         names += [c.name for c in (read_by(found, cfg["readings"]) if cfg["readings"] else found)]
     standard = "+token_choice.standardise-corpus"
     marks = "", standard, "+token_choice.pool_eos-false", "+max_length-32"
-    assert names == [f"embedded+model-tiny_moe{mark}/moee-causal-untrained" for mark in marks]
+    assert names == [f"bundled+model-tiny_moe{mark}/moee-causal-untrained" for mark in marks]
 
 
 def test_a_study_keeps_what_deviates_in_its_name(tmp_path: Path) -> None:
     folder = make_run(tmp_path)
-    moved = tmp_path / "embedded+lora.r-8"
+    moved = tmp_path / "bundled+lora.r-8"
     folder.parents[1].rename(moved)
     (found,) = ask(run=f"{moved}/*/*")
-    assert found.name == "embedded+lora.r-8/eos-causal"
-    assert found.manifest["study"] == "embedded+lora.r-8"
+    assert found.name == "bundled+lora.r-8/eos-causal"
+    assert found.manifest["study"] == "bundled+lora.r-8"
 
 
 def test_what_is_not_the_default_counts_in_place_of_what_a_run_says(tmp_path: Path) -> None:
-    said = plain(composed("train", ["divergence=all", "accelerator=cpu"]))
+    said = plain(composed("train", ["reference_fault=all", "accelerator=cpu"]))
     folder = make_run(tmp_path, config=said)
     typed = ["instructions=none", "evaluation.autocast=fp32", "accelerator=gpu"]
     found = [candidates(configured([f"run={folder}", *typed[:k]]))[0].manifest["config"] for k in range(4)]
@@ -96,7 +96,7 @@ def test_what_is_not_the_default_counts_in_place_of_what_a_run_says(tmp_path: Pa
 def test_an_unfinished_run_is_skipped_by_name_among_several(tmp_path: Path, capsys) -> None:
     make_run(tmp_path, "eos-causal")
     broken = make_run(tmp_path, "mean-causal", status="running")
-    assert [c.name for c in ask(run=f"{tmp_path}/*/*/*")] == ["embedded/eos-causal"]
+    assert [c.name for c in ask(run=f"{tmp_path}/*/*/*")] == ["bundled/eos-causal"]
     assert f"skipped: {broken} is not finished (status running)" in capsys.readouterr().err
 
 

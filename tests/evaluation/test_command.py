@@ -22,9 +22,9 @@ from tests.started import run_here
         (["benchmark=MTEB(eng, v3)"], r"Did you mean: MTEB\(eng, v2\)"),
         (["benchmark=dcos"], "Ours: .*docs"),
         (["tasks=[SciFct]"], "Did you mean: 'SciFact'"),
-        (["benchmark=docs", "tasks_dir=x"], "Give one of them"),
+        (["benchmark=docstrings", "tasks_dir=x"], "Give one of them"),
         (["evaluation.dims=[64,32]"], "rising whole numbers"),
-        (["benchmark=docs_smoke", "tasks=[DocsNetworkxSST]"], "Nearest: DocsNetworkx"),
+        (["benchmark=docstrings_smoke", "tasks=[DocsNetworkxSST]"], "Nearest: DocsNetworkx"),
         (["pooler=lastlayer", "pooler.num_queries=0"], "pooler.num_queries=0 must be a whole number"),
         (["accelerator=tpu"], "accelerator=tpu must be one of auto, cpu, gpu, cuda"),
     ],
@@ -35,13 +35,13 @@ def test_a_mistake_names_the_mend(typed: list[str], message: str) -> None:
 
 
 def test_the_whole_way_with_a_real_decoder(hub_model: Path, tmp_path: Path, capsys) -> None:
-    words = ["run=null", "pooler=mean", "attn=causal", f"model.path={hub_model}", "benchmark=docs_smoke"]
+    words = ["run=null", "pooler=mean", "attn=causal", f"model.path={hub_model}", "benchmark=docstrings_smoke"]
     words += [f"runs_dir={tmp_path}"]
     run(configured([*words, "progress=false"]))
     said = capsys.readouterr().out
     assert "1 encoder x 7 tasks" in said
     assert "7 new scores" in said
-    scores = list(tmp_path.glob("embedded/scores/results/embedded*__mean-causal-untrained/seed0@*/Docs*.json"))
+    scores = list(tmp_path.glob("bundled/scores/results/bundled*__mean-causal-untrained/seed0@*/Docs*.json"))
     assert len(scores) == 7
 
 

@@ -19,7 +19,7 @@ from evaluation.tasks.docs_documents import Document, Sizes, cut, select
 from evaluation.tasks.task_data import TYPES, TaskData, texts_of_task
 
 SIZES = Sizes(documents=120, queries=50, classes=5, summarized=12)
-PACKAGES = composed("evaluate", ["benchmark=docs"]).benchmark.packages
+PACKAGES = composed("evaluate", ["benchmark=docstrings"]).benchmark.packages
 
 
 @pytest.fixture(scope="module")

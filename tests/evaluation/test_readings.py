@@ -76,9 +76,9 @@ def test_readings_compare_under_the_control_rule(words, tmp_path, capsys) -> Non
 
 
 def make_run(root: Path, config: dict) -> Path:
-    folder = root / "embedded" / "mean-bi" / "seed0"
+    folder = root / "bundled" / "mean-bi" / "seed0"
     folder.mkdir(parents=True)
-    manifest = {"study": "embedded", "pooler": "mean", "attn": "bi", "seed": 0, "status": "finished", "config": config}
+    manifest = {"study": "bundled", "pooler": "mean", "attn": "bi", "seed": 0, "status": "finished", "config": config}
     manifest |= {"manifest_version": MANIFEST_VERSION, "parameters": {"adapter": 5, "head": 7}, "loss": 1.0}
     (folder / "manifest.json").write_text(json.dumps(sealed(manifest)))
     return folder
@@ -91,7 +91,7 @@ def test_a_run_read_by_another_pooler_is_named_after_both(tmp_path, compose_cell
     found = read_by(candidates(cfg), ["mean", "eos", "layer:1/eos"])
     names = ["mean-bi-untrained", "eos-bi-untrained", "layer1_eos-bi-untrained"]
     names += ["mean-bi", "eos_of_mean-bi", "layer1_eos_of_mean-bi"]
-    assert [c.name for c in found] == [f"embedded/{name}" for name in names]
+    assert [c.name for c in found] == [f"bundled/{name}" for name in names]
     itself, other = found[3].manifest, found[4].manifest
     assert itself == candidates(cfg)[1].manifest
     assert other["config"]["pooler"]["name"] == "eos"

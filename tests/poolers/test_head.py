@@ -50,7 +50,7 @@ def test_a_matched_linear_head_stays_linear():
 
 
 def test_the_published_head_has_its_published_size_and_keeps_its_proportions():
-    head = plain(composed("train", ["pooler=lastlayer", "divergence=large_head"]))["pooler"]
+    head = plain(composed("train", ["pooler=lastlayer", "reference_fault=large_head"]))["pooler"]
     with torch.device("meta"):
         published = count(build_pooler(head, 4096, 32, seed=0))
     assert published == pytest.approx(1.278e9, rel=1e-3)

@@ -101,7 +101,7 @@ def test_an_entry_that_does_not_vary_stays_finite():
 
 def test_the_published_z_score_depends_on_the_batch():
     whole = random_states(12)
-    pooler = of("pooler.reading=concat", "divergence=all")
+    pooler = of("pooler.reading=concat", "reference_fault=all")
     together = pooler(whole, TokenView(ROLES))
     joined = torch.cat([*whole.hidden, *whole.routing], dim=1).double().numpy()
     assert abs(together.numpy() - zscore(joined, ddof=1)).max() < 1e-5
@@ -113,7 +113,7 @@ def test_the_published_z_score_depends_on_the_batch():
 
 def test_raw_logits_are_the_published_codes():
     hidden = states()
-    out = run(of("pooler.reading=routing", "divergence=raw_routing"), hidden, TokenView(ROLES))
+    out = run(of("pooler.reading=routing", "reference_fault=raw_routing"), hidden, TokenView(ROLES))
     assert torch.equal(out[1], torch.cat([hidden[i, 1, 3, :n] for i, n in zip(range(L), EXPERTS, strict=True)]))
 
 

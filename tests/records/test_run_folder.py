@@ -25,7 +25,7 @@ def test_the_default_cell():
     found = folder("pooler=multilayer", "attn=bi", "seed=3", "runs_dir=r")
     assert found.parts == (
         "r",
-        "embedded",
+        "bundled",
         "multilayer-bi",
         "seed3",
     )
@@ -50,7 +50,9 @@ def test_any_other_key_moves_the_study(other):
 
 
 @pytest.mark.parametrize("study", ["", "' '", ".."])
-@pytest.mark.parametrize("command", [["train.py", "check=true"], ["evaluate.py", "run=null", "benchmark=docs_smoke"]])
+@pytest.mark.parametrize(
+    "command", [["train.py", "check=true"], ["evaluate.py", "run=null", "benchmark=docstrings_smoke"]]
+)
 def test_a_study_without_a_name_is_refused(command, study, tmp_path):
     """Its folder would be runs_dir itself, or the one above; without a text there would be a trace."""
     done = run_here(*command, f"runs_dir={tmp_path / 'runs'}", f"study={study}")
@@ -65,8 +67,8 @@ def test_cells_of_a_study_stand_side_by_side():
 
 
 def test_what_a_group_chooses_is_named_once():
-    assert folder("divergence=large_head").parts[-3] == "embedded+divergence-large_head"
-    assert folder("divergence=all").parts[-3] == "embedded+divergence-all"
+    assert folder("reference_fault=large_head").parts[-3] == "bundled+reference_fault-large_head"
+    assert folder("reference_fault=all").parts[-3] == "bundled+reference_fault-all"
 
 
 def test_the_recipe_of_a_base_is_named_where_it_is_not_its_own():
@@ -87,7 +89,7 @@ def test_long_and_odd_names_stay_apart_and_safe():
     many = [f"lora.targets=[{','.join(['q_proj'] * n)}]" for n in (40, 41)]
     long, longer = (folder("lora.r=8", m).parts[1] for m in many)
     assert long != longer
-    assert long.startswith("embedded+lora.r-8-"), "words stay whole"
+    assert long.startswith("bundled+lora.r-8-"), "words stay whole"
     assert len(folder("study=" + "s" * 200, "attn.layers=2", "attn=bi_last").parts[1]) == LONGEST_NAME
 
 
@@ -182,7 +184,10 @@ def test_a_study_that_is_named_is_its_folder(further):
     [  # keys that the usual pooler, attention, data set or adapter does not have
         ("pooler=multilayer pooler.tokens=all", "x+pooler.tokens-all/multilayer-causal"),
         ("design=model3 pooler.mlp=false", "x+pooler.mlp-false/multilayer-causal"),
-        ("divergence=all pooler=lastlayer pooler.mlp=false", "x+divergence-all+pooler.mlp-false/lastlayer-causal"),
+        (
+            "reference_fault=all pooler=lastlayer pooler.mlp=false",
+            "x+reference_fault-all+pooler.mlp-false/lastlayer-causal",
+        ),
         ("attn=bi_last attn.layers=2", "x+attn.layers-2/eos-bi_last"),
         ("adapter=mixse adapter.top_k=2", "x+adapter-mixse+adapter.top_k-2/eos-causal"),
         ("data=mix data@data.sources.classes=classes data.sources.classes.path=l.jsonl", "x/eos-causal"),
@@ -246,9 +251,9 @@ def test_broken_manifests_are_folder(tmp_path, text, message):
 
 
 def test_a_mix_is_named_by_its_shares_and_by_sources_of_its_own():
-    assert folder("data=mix", "data.mix.classes=.1").parts[-3] == "embedded+data-mix+data.mix.classes-0.1"
+    assert folder("data=mix", "data.mix.classes=.1").parts[-3] == "bundled+data-mix+data.mix.classes-0.1"
     other = folder("data=mix", "data@data.sources.pairs=jsonl", "data.sources.pairs.path=a").parts[-3]
-    assert other == "embedded+data-mix+data_data.sources.pairs-jsonl" + other[-9:]
+    assert other == "bundled+data-mix+data_data.sources.pairs-jsonl" + other[-9:]
 
 
 def test_an_edit_and_a_missing_seal_are_named_and_the_order_of_keys_is_none(tmp_path):

@@ -79,7 +79,7 @@ def test_command_asks_a_question_and_prints(monkeypatch, capsys, representation_
     said = capsys.readouterr()
     assert seen == ["multilayer-bi untrained"]
     assert "# A toy" in said.out
-    assert "12 texts of each of 3 task types of benchmark docs_smoke (networkx)" in said.err
+    assert "12 texts of each of 3 task types of benchmark docstrings_smoke (networkx)" in said.err
     assert (tmp_path / "a=b" / "sections.json").is_file()
 
 

@@ -1,4 +1,4 @@
-"""Classes of tokens on the embedded base's own tokenizer."""
+"""Classes of tokens on the bundled base's own tokenizer."""
 
 import pytest
 

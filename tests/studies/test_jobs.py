@@ -13,16 +13,17 @@ def jobs(*arguments):
 
 
 def test_seed_by_seed_designs_are_trained_scored_and_compared(tmp_path):
-    listed = jobs("designs=[model1,mean-bi]", "seeds=[0,2]", "lora.r=8", f"runs_dir={tmp_path}", "benchmark=docs_smoke")
+    words = ["designs=[model1,mean-bi]", "seeds=[0,2]", "lora.r=8", f"runs_dir={tmp_path}"]
+    listed = jobs(*words, "benchmark=docstrings_smoke")
     of_seed = ("train model1 seed {0}", "train mean-bi seed {0}", "score the starts of seed {0}")
     of_seed += ("score model1 seed {0}", "score mean-bi seed {0}", "report after seed {0}")
     assert [job.name for job in listed] == [name.format(seed) for seed in (0, 2) for name in of_seed]
     train, start, score, report = listed[6], listed[8], listed[9], listed[11]
     words = ("train.py", "design=model1", "lora.r=8", f"runs_dir={tmp_path}", "seed=2", "trainer.progress=lines")
-    study = f"{tmp_path}/embedded+lora.r-8"
+    study = f"{tmp_path}/bundled+lora.r-8"
     assert (train.words, train.after) == (words, ())
     run = f"'{study}/eos-causal/seed2'"
-    assert score.words == ("evaluate.py", f"run={run}", "benchmark=docs_smoke", "progress=false")
+    assert score.words == ("evaluate.py", f"run={run}", "benchmark=docstrings_smoke", "progress=false")
     assert score.after == ("train model1 seed 2",)
     assert start.words[1:3] == (f"run=[{run},'{study}/mean-bi/seed2']", "untrained=only")
     assert start.after == ("train model1 seed 2", "train mean-bi seed 2")

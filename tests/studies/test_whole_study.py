@@ -16,7 +16,7 @@ from tests.triples import write_triples
 pytestmark = pytest.mark.slow
 STUDY = "small+experiment-bundled"
 DESIGNS = ("eos-causal", "lastlayer-causal")
-SCORED = ["benchmark=docs_smoke", "tasks=[DocsNetworkxClassification,DocsNetworkxRetrieval]", "embeddings=false"]
+SCORED = ["benchmark=docstrings_smoke", "tasks=[DocsNetworkxClassification,DocsNetworkxRetrieval]", "embeddings=false"]
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ from training.run import in_steps, train_run
 @pytest.mark.parametrize(
     ("words", "study", "lr"),
     [
-        ([], "embedded", 2e-3),
-        (["model=tiny_moe", "pooler=mean"], "embedded", 2e-3),
+        ([], "bundled", 2e-3),
+        (["model=tiny_moe", "pooler=mean"], "bundled", 2e-3),
         (["model=smollm2_135m"], "finetune", 2e-4),
         (["model=mistral_7b"], "finetune", 1e-4),
         (["model.path=some/folder", "study=mine"], "mine", 2e-4),
-        (["model=mistral_7b", "experiment=bundled"], "embedded", 2e-3),
+        (["model=mistral_7b", "experiment=bundled"], "bundled", 2e-3),
         (["experiment=paper/mistral_7b"], "mistral_7b", 1e-5),
     ],
 )

@@ -162,9 +162,9 @@ def test_a_stage_that_was_trained_again_is_noticed(stages, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("words", "commands"), [EMBEDDED, AT_SCALE], ids=["embedded", "at scale"])
+@pytest.mark.parametrize(("words", "commands"), [EMBEDDED, AT_SCALE], ids=["bundled", "at scale"])
 def test_groups_of_stages_find_the_runs_of_their_commands(words, commands, stages, tmp_path):
-    """What stages=... reads is what the stages' commands write: sweeps on the embedded base, experiments elsewhere."""
+    """What stages=... reads is what the stages' commands write: sweeps on the bundled base, experiments elsewhere."""
     here = [f"runs_dir={tmp_path}", "attn=bi", "seed=0", "pooler=mean"]
     written = {}
     for name, command in commands.items():

@@ -1,4 +1,4 @@
-"""divergence=all is the sum of the faults of the published code."""
+"""reference_fault=all is the sum of the faults of the published code."""
 
 from functools import cache
 
@@ -6,7 +6,7 @@ import pytest
 
 from cli.compose import composed, flat, options, plain
 
-NAMES = sorted(options("divergence"))
+NAMES = sorted(options("reference_fault"))
 NOT_OF_THE_CODE = {"isolated_attention", "one_source", "all"}  # two are turned round
 
 
@@ -25,15 +25,15 @@ def changes(cell, *words):
 def test_all_is_the_sum_of_the_divergences(cell):
     summed = {}
     for name in set(NAMES) - NOT_OF_THE_CODE:
-        summed |= changes(cell, f"divergence={name}")
+        summed |= changes(cell, f"reference_fault={name}")
     summed.pop("trainer.devices", None)  # `unsynchronised` needs two processes to show
     if cell in ("model4", "model5"):  # the code's lastlayer head reads all tokens where attention is bidirectional
         summed.pop("token_choice.lastlayer_tokens")
         if cell == "model4":
             summed.pop("pooler.tokens")
-    assert changes(cell, "divergence=all") == summed
+    assert changes(cell, "reference_fault=all") == summed
 
 
 def test_an_experiments_head_gives_way():
-    cfg = config("model2", "experiment=paper/mistral_7b", "divergence=all")
+    cfg = config("model2", "experiment=paper/mistral_7b", "reference_fault=all")
     assert (cfg["pooler.head_dim"], cfg["pooler.start"], cfg["pooler.tokens"]) == (2048, "torch", "last")

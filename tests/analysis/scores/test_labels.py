@@ -32,10 +32,10 @@ def test_twins_are_told_apart_by_what_their_folders_name():
     """A mean without EOS beside one with it, and their starts."""
     both = [
         Design(f"{study}__mean-bi{end}", study, "mean", "bi", not end)
-        for study in ("embedded", "embedded+pooler.pool_eos-false")
+        for study in ("bundled", "bundled+pooler.pool_eos-false")
         for end in ("", "-untrained")
     ]
-    other = [Design("embedded__eos-bi", "embedded", "eos", "bi"), Design("x__eos-bi", "x", "eos", "bi")]
+    other = [Design("embedded__eos-bi", "bundled", "eos", "bi"), Design("x__eos-bi", "x", "eos", "bi")]
     without = "mean-bi pooler.pool_eos-false"
     assert names(both) == ["mean-bi", "mean-bi (untrained)", without, f"{without} (untrained)"]
     assert names(other) == [design.model for design in other]

@@ -35,7 +35,7 @@ CELLS = {
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_cell_is_its_pooler_scored_alone(found, small_moe, tmp_path, cell):
     words = ["run=null", f"template={cell[0]}", f"attn={cell[1]}", "pooler=moee", *CELLS[cell], WORDS[1]]
-    words += ["precision=fp32", "accelerator=cpu", "max_length=32", "progress=false", "benchmark=docs_smoke"]
+    words += ["precision=fp32", "accelerator=cpu", "max_length=32", "progress=false", "benchmark=docstrings_smoke"]
     words += [f"{key}={tmp_path}" for key in ("results", "runs_dir", "cache_dir")] + [f"model.path={small_moe}"]
     (outcome,) = run(plain(composed("evaluate", words)))
     frame = found[0].frames["moee_readings"].set_index(["template", "attn", "reading"])
