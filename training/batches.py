@@ -46,9 +46,7 @@ class BatchOrder:
         self.never = [i for i, source in enumerate(sources) if one_source and count[source] < batch_size]
         if not len(self.epoch(0)):
             of = "any one source" if one_source else stream
-            raise UserError(
-                f"trainer.global_batch_size={batch_size} is more than {of} holds ({len(sources)}). Lower it."
-            )
+            raise UserError(f"trainer.global_batch_size={batch_size} is more than {of} holds ({len(sources)}).")
 
     @lru_cache(maxsize=2)  # noqa: B019  (one order lives as long as its run)
     def epoch(self, number: int) -> np.ndarray:

@@ -9,8 +9,9 @@ from lightning_fabric.plugins.environments import SLURMEnvironment, TorchElastic
 from cli.compose import flat, options
 from cli.errors import UserError
 from cli.limits import DATA, DATA_WORDS, Limit, check_dims, check_limits, real
+from corpora.files import data_files, rows
 from corpora.mix import check_mix
-from corpora.triples import Triple, fingerprint
+from corpora.triples import Triple, TripleMaker, fingerprint
 from encoders.adapter import is_mixture, mixing_of
 from encoders.attention.pattern import pattern_of
 from encoders.attention.switch import refuse_unpadded
@@ -100,9 +101,7 @@ def _check_mixture(config: Config) -> None:
     experts, router = adapter["experts"], adapter["router"]
     listed = isinstance(experts, list) and experts and all(isinstance(word, str) for word in experts)
     if not listed and (isinstance(experts, bool) or not isinstance(experts, int) or experts < 1):
-        raise UserError(
-            f"adapter.experts={experts} must be a list of finished runs of adapter=lora, or how many experts are drawn."
-        )
+        raise UserError(f"adapter.experts={experts} must be a list of finished runs, or how many experts are drawn.")
     mixing = mixing_of(adapter)
     head = pooler_class(pooler["name"]).needs_training and pooler.get("trainable") is not False
     fault = ""
@@ -130,9 +129,7 @@ def _check_trainer(config: Config, zero_steps: bool) -> None:
     if t["num_nodes"] > 1 and not (TorchElasticEnvironment.detect() or SLURMEnvironment.detect()):
         raise UserError(f"trainer.num_nodes={t['num_nodes']}: let torchrun or SLURM start the processes.")
     if t["max_steps"] == 0 and not zero_steps:
-        raise UserError(
-            f"trainer.max_steps={t['max_steps']} trains nothing; for an untrained score use evaluate.py run=null."
-        )
+        raise UserError("trainer.max_steps=0 trains nothing; for an untrained score use evaluate.py run=null.")
     if config["logging"]["wandb"] and not find_spec("wandb"):
         raise UserError("logging.wandb needs the package wandb. Install it: pip install wandb.")
 
@@ -153,12 +150,23 @@ def check_frozen(config: Config) -> None:
         raise UserError(f"backbone.frozen=true: {fault}. Leave one of them out.")
 
 
+def _unread(data: Config) -> list[str]:
+    """The columns of the first record of a file of pairs that are not read."""
+    if data.get("reader") != "corpora.files.triples":
+        return []
+    make, (_, row) = TripleMaker(data["columns"], ""), next(iter(rows(data_files(data["path"])[0])))
+    make.check_keys(row)
+    return [key for key in row if key not in make.reads]
+
+
 def check_examples(config: Config, triples: Sequence[Triple]) -> None:
     """Refuse hard negatives of data without any, and pooler.query=instruction where all queries are bare text."""
     negatives, data = config["objective"].get("hard_negatives"), config["data"]
     if negatives and not any(t.negatives for t in triples):
         fault = f"objective.hard_negatives={negatives}, and no record of data={data['name']} has a negative"
-        raise UserError(f"{fault}. Give data.columns.negative=<column>, mine them, or objective.hard_negatives=0.")
+        unread = f", for one of {', '.join(names)}" if (names := _unread(data)) else ""
+        mend = f"Give data.columns.negative=<column>{unread}, mine them, or objective.hard_negatives=0."
+        raise UserError(f"{fault}. {mend}")
     instruction, template = data.get("instruction"), template_of(config)
     bare = (template.form(query_side(triple, instruction, template)) == TEXT_FIELD for triple in triples)
     if config["pooler"].get("query") == "instruction" and all(bare):

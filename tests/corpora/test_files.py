@@ -113,13 +113,13 @@ def test_a_record_of_several_positives_is_an_example_for_each(tmp_path):
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
 def test_hard_negatives_of_data_without_any_are_refused(tmp_path, name):
-    rows = [{"query": "q", "positive": "p"}, {"query": "q", "positive": "p", "wrong": "n"}]
+    rows = [{"query": "q", "positive": "p", "wrong": "n"}, {"query": "q", "positive": "p"}]
     text = "query,positive,wrong\nq,p,n\n" if name == "a.csv" else "\n".join(map(json.dumps, rows))
     (tmp_path / name).write_text(text)
     words = ["data=jsonl", f"data.path='{tmp_path / name}'", "objective.hard_negatives=1"]
     config = plain(composed("train", words))
     examples = read_triples(config["data"], "")
-    with pytest.raises(UserError, match=r"no record of data=jsonl has a negative. Give data.columns.negative="):
+    with pytest.raises(UserError, match=r"no record of data=jsonl has a negative. Give data.columns.negative=<column>, for one of wrong"):
         check_examples(config, examples)
     check_examples({**config, "objective": {"hard_negatives": 0}}, examples)
     check_examples(config, [*examples, Triple("q", "p", ("n",))])

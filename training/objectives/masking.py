@@ -91,9 +91,7 @@ def mask_id(token: str | None, tokenizer: PreTrainedTokenizerBase, vocabulary: i
     word = token or tokenizer.mask_token or UNDERSCORE
     number = tokenizer.get_vocab().get(str(word))
     if number is None or number >= vocabulary:
-        raise UserError(
-            f"objective.mask_token={word} is no token of the base's vocabulary. Give one that is, such as '_' or '~'."
-        )
+        raise UserError(f"objective.mask_token={word} is no token of the base. Give one that is, such as '_' or '~'.")
     return number
 
 

@@ -74,10 +74,7 @@ class NextToken(Objective):
         """Refuse what MNTP refuses, and attention to later tokens."""
         refuse_untrained(config)
         if config["attn"]["name"] != "causal":
-            raise UserError(
-                f"objective=next_token predicts a token from those before it, and attn={config['attn']['name']} would "
-                "show it. Give attn=causal."
-            )
+            raise UserError(f"objective=next_token: attn={config['attn']['name']} shows the token. Give attn=causal.")
 
     @staticmethod
     def split(examples: list[Triple], config: Config) -> tuple[list[Triple], list[Triple]]:
