@@ -114,8 +114,8 @@ def _report_words(designs: Sequence[_Design], seeds: str, words: Words) -> tuple
     given = [word.partition("=")[2] for word in words.evaluate if word.startswith("results=")]
     studies = list(dict.fromkeys(design.folder.parent for design in designs))
     scores, cells = given[-1:] or [quoted(str(study / "scores")) for study in studies], [d.folder.name for d in designs]
-    # of designs that have their cell's name in two studies, all pairs: analysis gives each a name of its own
-    chosen = [f"models=[{','.join(cells)}]", f"against={cells[0]}"] if len({*cells}) == len(cells) else []
+    # of designs of several studies, all pairs: analysis names what their folders add
+    chosen = [f"models=[{','.join(cells)}]", f"against={cells[0]}"] if len(studies) == 1 else []
     out = f"out={quoted(str(studies[0] / 'tables'))}"
     return ("analysis/__main__.py", f"scores=[{','.join(scores)}]", *chosen, f"seeds=[{seeds}]", out, "report=true")
 

@@ -17,6 +17,7 @@ from records.manifest import MANIFEST_VERSION, check_seal
 
 NOTHING = ("absent", "none", "null")  # values of a factor that is not there: a name leaves them out
 UNTRAINED = " (untrained)"  # ends the name of a reference
+OF_AN_ENCODER = ("pooler.", "token_choice.", "attn.")  # words of a study's folder that its name does not say
 RUNNING = "running"  # the status of a run that is not finished
 OURS = re.compile(r"seed\d+@[0-9a-f]{8}(-\w+)?$")  # as evaluate.py names the folder of a run's scores
 
@@ -92,8 +93,9 @@ def labelled(designs: Mapping[str, Design]) -> dict[str, Design]:
     """Return label -> design, in the order given. designs: by model.
 
     A label is `<pooler>-<attn>` for our own, and ` <key>=<value>` for further factors that vary, unless the value is
-    that of most designs (`usual_note` says so). Two of ours that would have one label are followed by the words in
-    which their folders differ: `mean-bi pooler.pool_eos-false`. Of studies with other names every model keeps its own.
+    that of most designs (`usual_note` says so). Keys of pooler, tokens and attention in the study's name stand
+    before these: `mean-bi pooler.pool_eos-false`. Two of ours that would have one label are followed by the other
+    words in which their folders differ. Of studies with other names every model keeps its own.
     """
     every = list(designs.values())
     further, usual = _further([design for design in every if design.pooler]), _usual_values(every)
@@ -124,6 +126,9 @@ def _name(design: Design, further: dict[str, str], usual: dict[str, str]) -> str
     added before. further: key -> its word in the table; usual: key -> the value that needs no naming.
     """
     name = f"{design.pooler}-{design.attn}" if design.pooler else design.model
+    for word in design.study.split("+")[1:] if design.pooler else ():  # another encoder under the same two names
+        if word.startswith(OF_AN_ENCODER) and not any(word.startswith(f"{key}-") for key in design.factors):
+            name += f" {word}"
     for key, word in further.items():
         value = design.factors.get(key, "absent")
         if value not in NOTHING and value != usual.get(key):

@@ -37,6 +37,7 @@ def test_twins_are_told_apart_by_what_their_folders_name():
     ]
     other = [Design("embedded__eos-bi", "bundled", "eos", "bi"), Design("x__eos-bi", "x", "eos", "bi")]
     without = "mean-bi pooler.pool_eos-false"
+    assert names(both[2:]) == [without, f"{without} (untrained)"], "alone on a page, too"
     assert names(both) == ["mean-bi", "mean-bi (untrained)", without, f"{without} (untrained)"]
     assert names(other) == [design.model for design in other]
 
