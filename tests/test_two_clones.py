@@ -38,7 +38,7 @@ def test_two_clones_train_to_equal_bytes(small_model, tmp_path, monkeypatch):
         monkeypatch.chdir(place)
         done = start(*TRAIN.split(), cwd=tree)
         assert done.returncode == 0, done.stderr[-3000:]
-        run = place / "runs" / "two" / "multilayer-bi" / "seed0"
+        run = place / "runs" / "two+experiment-bundled" / "multilayer-bi" / "seed0"
         manifest = json.loads((run / "manifest.json").read_text())
         kept = {name: (run / name).read_bytes() for name in manifest["files"]}
         found.append({**kept, "loss": manifest["loss"]})

@@ -92,15 +92,15 @@ def test_a_named_study(small_model, pairs, tmp_path):
         return done.returncode, done.stdout + done.stderr
 
     def r_of(study):
-        manifest = tmp_path / study / "mean-causal" / "seed0" / "manifest.json"
+        manifest = tmp_path / f"held+experiment-bundled{study}" / "mean-causal" / "seed0" / "manifest.json"
         return json.loads(manifest.read_text())["config"]["lora"]["r"]
 
     assert run()[0] == 0
-    assert r_of("held") == 16
+    assert r_of("") == 16
     code, said = run("lora.r=8")
     assert (code, "holds a run of another configuration (lora.r: 16 -> 8)" in said) == (2, True), said
     code, said = run("-m", "lora.r=4,8")
     assert code == 0, said
-    assert [r_of(f"held+lora.r-{r}") for r in (4, 8)] == [4, 8]
+    assert [r_of(f"+lora.r-{r}") for r in (4, 8)] == [4, 8]
     code, said = run("lora.r=8", "axes=[lora.r]")
-    assert (code, "held+lora.r-8/mean-causal/seed0 is finished" in said) == (0, True), said
+    assert (code, "held+experiment-bundled+lora.r-8/mean-causal/seed0 is finished" in said) == (0, True), said
