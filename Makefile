@@ -27,7 +27,7 @@ comma := ,
 list   = [$(subst $() ,$(comma),$(strip $(1)))]
 OWN    = "models=$(call list,$(STUDY))" "seeds=$(call list,$(NUMBERS))"
 PLACES = $(foreach seed,$(NUMBERS),$(foreach cell,$(STUDY),"$$RUNS/bundled/$(cell)/seed$(seed)" \
-    "$$RUNS/bundled/scores/results/embedded__$(cell)*/seed$(seed)@*"))
+    "$$RUNS/bundled/scores/results/bundled__$(cell)*/seed$(seed)@*"))
 export RUNS # a path with spaces stays whole: recipes quote the shell's "$$RUNS"
 
 .PHONY: study report audit llm2vec designs smollm2 test unit floors lint

@@ -35,7 +35,7 @@ def test_twins_are_told_apart_by_what_their_folders_name():
         for study in ("bundled", "bundled+pooler.pool_eos-false")
         for end in ("", "-untrained")
     ]
-    other = [Design("embedded__eos-bi", "bundled", "eos", "bi"), Design("x__eos-bi", "x", "eos", "bi")]
+    other = [Design("bundled__eos-bi", "bundled", "eos", "bi"), Design("x__eos-bi", "x", "eos", "bi")]
     without = "mean-bi pooler.pool_eos-false"
     assert names(both[2:]) == [without, f"{without} (untrained)"], "alone on a page, too"
     assert names(both) == ["mean-bi", "mean-bi (untrained)", without, f"{without} (untrained)"]
