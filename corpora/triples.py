@@ -122,7 +122,7 @@ class RecordReader(ABC):
     def __init__(self, columns: Mapping[str, str], source: str) -> None:
         self.named, self.columns, self.source = columns, dict(columns), source
         self.reads: list[str] = []
-        self._checked: KeysView[str] = {}.keys()
+        self._checked: KeysView[str] | None = None
 
     def __call__(self, row: Mapping[str, Any]) -> Iterable[Any]:
         """Return what the record holds: an example, or one for each of its positives. Raises `BadRecordError`."""

@@ -148,6 +148,7 @@ FAULTS = [
     ("a.csv", "what,then\nq,p\n", "a.csv, line 2 has no 'query'; it has 'what', 'then'"),
     ("a.csv", "query,positive\nq,p\nq,p,n\n", "a.csv, line 3 has more cells than the first line"),
     ("a.csv", "query,positive,negative\nq,p,\"['a', 'b']\"\n", "line 2 has a list that is not JSON"),
+    ("a.jsonl", "{}", "line 1 has no 'query'"),
     ("a.jsonl", '{"query": "q", "pos": []}', "line 1 has no text as 'pos'. Remove the record"),
     ("a.jsonl", '{"query": "q", "pos": ["p", ""]}', r"line 1 has no text as 'pos\[1\]'"),
     ("a.jsonl", '{"query": "q", "pos": ["p", "r"], "scores": [1]}', "line 1 has 2 texts as 'pos'. Give one, or"),
