@@ -128,9 +128,10 @@ def check(config: Config) -> None:
     assert issubclass(objective, Objective)
     objective.check_width(config["objective"], encoder.pooler.embedding_dim)
     numbers = ", ".join(f"{key} {n:,}" for key, n in parameters(encoder).items())
-    batch, steps, devices = t["global_batch_size"], t["max_steps"] or 1, t["devices"] * t["num_nodes"]
-    many, each, whole = (f"{steps:,}", "", "in all") if t["max_steps"] else ("an epoch's,", " a step", "each")
-    texts = steps * batch * objective.texts_per_example(config["objective"])
+    batch, steps, devices = t["global_batch_size"], t["max_steps"], t["devices"] * t["num_nodes"]
+    epoch = steps is None  # of how many steps the data alone say
+    many, each, whole = ("an epoch's,", " a step", "each") if epoch else (f"{steps:,}", "", "in all")
+    texts = (1 if epoch else steps) * batch * objective.texts_per_example(config["objective"])
     flops = training_flops(config).of(texts * length)
     rate = RATE.get(device, RATE["cpu"])
     hours = flops / rate / devices / 3600
