@@ -45,6 +45,7 @@ class CLM(Pretraining):
         "objective.sequence_length": Limit(2),  # a token is predicted from those before it
         "objective.batch": Limit(1),
         "objective.lr": real(0),
+        "objective.warmup": Limit(0),  # no share of the steps
         "objective.held_out_percent": Limit(1, largest=99),
         "model.vocab_size": Limit(259),  # bytes and the three special tokens
     }
