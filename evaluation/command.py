@@ -168,7 +168,7 @@ def _uninstructed(encoders: Sequence[Candidate]) -> Iterator[str]:
     """Say which runs are scored with instructions though they were trained without any."""
     for candidate in encoders:
         config, data = candidate.manifest["config"], candidate.manifest.get("data", {})
-        learned = config.get("data", {}).get("instruction") or data.get("instructed", 1)  # a mix counts none
+        learned = config.get("data", {}).get("instruction") or data.get("instructed")
         if candidate.trained and config["evaluation"]["instructions"] != "none" and not learned:
             yield (
                 f"{candidate.title} was trained without instructions and is scored with them. Give instructions=none, "

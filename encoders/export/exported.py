@@ -52,8 +52,8 @@ class Exported:
     @property
     def instruction(self) -> str:
         """The instruction that it was trained with, or one like those of its records; empty: it knows none."""
-        data = self.manifest["data"]  # of a mix it does not count them
-        return self.config["data"].get("instruction") or ("Find the answer." if data.get("instructed", 1) else "")
+        of_records = "Find the answer." if self.manifest["data"]["instructed"] else ""
+        return self.config["data"].get("instruction") or of_records
 
     @property
     def prompt(self) -> str:

@@ -85,7 +85,6 @@ def test_their_pooling_stands_where_it_is_the_design(awake_run, model_folder, tm
 
 
 INSTRUCTED = {"records": ({}, {"instructed": 8}), "key": ({"data.instruction": "find it"}, {"instructed": 0})}
-INSTRUCTED |= {"mix": ({}, {"parts": []})}  # whose manifest counts none
 
 
 @pytest.mark.parametrize("by", INSTRUCTED)
