@@ -49,14 +49,13 @@ class Masking:
     by_random: float
     seed: int
 
-    def __call__(self, rows: Sequence[Tokens], *position: int | str) -> list[Masked]:
-        """Mask each row. position: the step, or a word; with the seed it decides what is drawn.
+    def __call__(self, rows: Sequence[Tokens], step: int) -> list[Masked]:
+        """Mask each row; the step and the seed decide what is drawn.
 
         Each token of the text that has a token before it is masked with probability `share`, independently (Devlin et
         al. 2018, arXiv 1810.04805, appendix A.1, for the replacements). BOS, EOS and instruction are never masked.
         """
-        seed = stream_seed(self.seed, "mask", *position)  # type: ignore[arg-type]  # words count as numbers do
-        random = np.random.default_rng(seed)
+        random = np.random.default_rng(stream_seed(self.seed, "mask", step))
         return [self._masked(row, random) for row in rows]
 
     def _masked(self, row: Tokens, random: np.random.Generator) -> Masked:
