@@ -1,1 +1,1 @@
-"""Sources of text: docstrings of installed packages, files of triples, hub data sets. Imports only `records`."""
+"""Sources of text: docstrings of installed packages, files of triples, hub data sets. Imports `cli`, `records`."""

@@ -33,7 +33,7 @@ class Encoder(nn.Module):
         self.backbone, self.pooler, self.normalize, self.compute = backbone, pooler, normalize, compute
         self.lineage: list[dict[str, Any]] = []  # facts of the stages that are merged into the backbone
         self.texts_of_step = 1  # what a mean over the texts of a whole step is divided by
-        self.start: dict[str, Any] = {}  # facts of the runs that LoRA started as, training/lora_start.py
+        self.start: dict[str, Any] = {}  # facts of the runs that the adapter starts as
 
     def forward(self, batch: Batch) -> Tensor:
         """Return [B, E] float32, of unit length if `normalize`."""

@@ -191,8 +191,7 @@ def refuse_nonfinite(
     """
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if bad.size:
-        many, why = (
-            f"{bad.size} of {len(texts)} texts",
-            OF_HALF if (settings or {}).get("compute") == "float16" else remedy,
-        )
+        many, why = f"{bad.size} of {len(texts)} texts", remedy
+        if (settings or {}).get("compute") == "float16":
+            why = OF_HALF
         raise UserError(f"{whose} gives NaN or infinity for {many}, the first is {texts[bad[0]][:80]!r}. {why}")

@@ -74,7 +74,7 @@ def _no_seeds_for_devices_that_are_not_there():
         yield
 
 
-LONGEST = ("test_tour.py", "test_whole_study.py", "test_leak.py", "test_extend.py", "test_finite.py")
+LONGEST = ("test_tour.py", "test_whole_study.py", "test_leak.py", "test_extend.py")
 
 
 def pytest_collection_modifyitems(items):

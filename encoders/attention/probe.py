@@ -10,7 +10,7 @@ from transformers import PreTrainedModel
 
 from cli.errors import UserError
 from encoders.attention.pattern import Pattern, Sees, earlier, whole_text
-from encoders.attention.switch import attentions, last_states, one_text_each, parts
+from encoders.attention.switch import arranged, attentions, one_text_each, parts
 
 PROBE_TOKENS = 6
 
@@ -70,7 +70,8 @@ def probed(backbone: PreTrainedModel, ids: Tensor, hooks: Iterable[RemovableHand
     """[B, T, D] states of the last layer for plain texts `ids` [B, T], without dropout; `hooks` are then removed."""
     training = backbone.training
     try:
-        return last_states(backbone.eval(), one_text_each(ids))
+        rows = arranged(backbone.eval(), one_text_each(ids))
+        return rows.padded(backbone(**rows.inputs).last_hidden_state)
     finally:
         for hook in hooks:
             hook.remove()

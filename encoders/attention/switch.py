@@ -202,12 +202,6 @@ def arranged(backbone: PreTrainedModel, batch: Batch) -> Rows:
     return Rows({**row, "use_cache": False, "segments": segments}, shape, places)
 
 
-def last_states(backbone: PreTrainedModel, batch: Batch) -> Tensor:
-    """[B, T, D] states of the last layer after the final norm."""
-    rows = arranged(backbone, batch)
-    return rows.padded(backbone(**rows.inputs).last_hidden_state)
-
-
 def one_text_each(ids: Tensor) -> Batch:
     """[B, T] ids without any padding as a batch of plain text."""
     return Batch(ids, torch.full_like(ids, TEXT), torch.arange(ids.shape[1], device=ids.device).expand_as(ids))

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 def draw_kept(like: Tensor, p: float) -> Tensor:
     """Return uint8 of the shape of `like`: one with probability 1 - p, else zero.
 
-    On a CPU the bytes come from numpy's SFC64 (docs/performance.md), its seed from torch's generator, so that
+    On a CPU the bytes come from numpy's SFC64, its seed from torch's generator, so that
     `torch.manual_seed` and gradient checkpointing work as usual. A byte below 256 p drops its entry; the byte on the
     edge does so with the probability that is left, so that p is met to the last bit of a float64.
     """
