@@ -104,16 +104,8 @@ def copies(cube: Floats) -> Bools:
     return np.asarray((highest.max(axis=-1, initial=-np.inf) == lowest.min(axis=-1, initial=np.inf)).all(axis=-1))
 
 
-def over_tasks_and_seeds(cube: Floats, first: Ints, second: Ints, alone: bool = False) -> SeedTest:
-    """Return what the runs say of designs `second` minus `first` [P]. cube: [..., D, T, S], nan: no such run.
-
-    alone: the designs of the cube are of other studies, so no variance is drawn towards theirs.
-    """
-    return pair_test(spreads(cube), first, second, alone)
-
-
-def pair_test(of: Spreads, first: Ints, second: Ints, alone: bool = False) -> SeedTest:
-    """Return `over_tasks_and_seeds` of `Spreads`."""
+def pair_test(of: Spreads, first: Ints, second: Ints) -> SeedTest:
+    """Return what the runs say of designs `second` minus `first` [P]."""
     fewer = np.minimum(of.counts[..., first], of.counts[..., second])
     alike = of.one_run[..., first] & of.one_run[..., second] & (fewer > 1)
     differences = of.means[..., second, :] - of.means[..., first, :]
@@ -123,7 +115,7 @@ def pair_test(of: Spreads, first: Ints, second: Ints, alone: bool = False) -> Se
         of_tasks = differences.var(axis=-1, ddof=1) / tasks if tasks > 1 else np.full(fewer.shape, np.nan)
     of_tasks = np.where(of_tasks * tasks < NOISE, 0.0, of_tasks)
     errors = []
-    for of_seeds, df in ((of.of_seeds, of.df[0]), (of.of_seeds, of.df[0]) if alone else of.shrunk()):
+    for of_seeds, df in ((of.of_seeds, of.df[0]), of.shrunk()):
         seeds, rest = _sides(of_seeds, first, second), _sides(of.of_rest, first, second)
         df_rest = _sides(of.df[1], first, second)
         squared, freedom = squared_error(([of_tasks], [tasks - 1]), (seeds, _sides(df, first, second)), (rest, df_rest))
@@ -157,10 +149,9 @@ def squared_error(tasks: Part, seeds: Part, rest: Part) -> tuple[Floats, Floats]
 
 def compare_runs(one: Floats, other: Floats) -> SeedTest:
     """Return the test of runs `other` - `one` [P, T tasks, runs], each of the P a study of its own."""
-    cube = np.full((2, *one.shape[:2], max(one.shape[2], other.shape[2])), np.nan)
-    cube[0, ..., : one.shape[2]], cube[1, ..., : other.shape[2]] = one, other
-    of_one = np.arange(len(one))
-    return over_tasks_and_seeds(cube.reshape(-1, *cube.shape[2:]), of_one, of_one + len(one), alone=True)
+    cube = np.full((len(one), 2, one.shape[1], max(one.shape[2], other.shape[2])), np.nan)
+    cube[:, 0, :, : one.shape[2]], cube[:, 1, :, : other.shape[2]] = one, other
+    return pair_test(spreads(cube), *np.arange(2))
 
 
 def two_sided(of: SeedTest) -> Floats:

@@ -15,16 +15,7 @@ from analysis.statistics.arrays import Floats, Ints, rounded
 from analysis.statistics.correction import holm, passes
 from analysis.statistics.intervals import mean_and_error, student_reach, typical_difference
 from analysis.statistics.power import components, detectable
-from analysis.statistics.seeds import (
-    FEWEST_SEEDS,
-    Spreads,
-    outside,
-    over_tasks_and_seeds,
-    pair_test,
-    reach,
-    spreads,
-    two_sided,
-)
+from analysis.statistics.seeds import FEWEST_SEEDS, Spreads, outside, pair_test, reach, spreads, two_sided
 from analysis.statistics.wilcoxon import signed_rank
 
 ALL = "All"
@@ -177,7 +168,7 @@ def without_one_task(matrix: pd.DataFrame, frame: pd.DataFrame, control: str = "
     names, cube = np.array(matrix.columns, dtype=object), seed_cube(frame, matrix)
     first, second = pair_places(names, control)
     without = (np.delete(cube, task, axis=1) for task in range(len(matrix)))
-    p = np.array([two_sided(over_tasks_and_seeds(scores, first, second)) for scores in without])
+    p = np.array([two_sided(pair_test(spreads(scores), first, second)) for scores in without])
     p = np.array([holm(np.nan_to_num(of, nan=1.0)) for of in p])
     worst = p.argmax(axis=0)
     columns = {"task": matrix.index.to_numpy()[worst], "p_holm": p.max(axis=0)}

@@ -8,7 +8,7 @@ from scipy import stats
 from analysis.settings import Settings
 from analysis.statistics.correction import holm
 from analysis.statistics.power import components, detectable
-from analysis.statistics.seeds import outside, over_tasks_and_seeds, reach, spreads, two_sided
+from analysis.statistics.seeds import outside, pair_test, reach, spreads, two_sided
 from analysis.tables.compared_pairs import BOTH, NO, TASKS_ONLY, TESTED, compare_pairs, from_design, without_one_task
 from tests.analysis.three_seeds import by_seed, long_frame
 
@@ -65,7 +65,7 @@ def test_the_columns_are_the_tests_and_holm_is_over_two_families(lift):
     places = np.array([0, 0, 1]), np.array([1, 2, 2])
     for kind, rows in pairs.groupby("type"):
         scores = cube[:, [TASKS.index(task) for task in BLOCKS.get(kind, TASKS)]]
-        test, means = over_tasks_and_seeds(scores, *places), scores.mean(axis=2)
+        test, means = pair_test(spreads(scores), *places), scores.mean(axis=2)
         half = reach(test, 0.95)
         np.testing.assert_allclose(rows["p"], two_sided(test), rtol=1e-9)
         np.testing.assert_allclose(rows[["low", "high"]], np.transpose([test.mean - half, test.mean + half]), atol=1e-9)
@@ -101,6 +101,6 @@ def test_the_task_that_carries_most_is_found():
     frame, table, cube = seeded(0.02)
     found = without_one_task(table, frame)
     places = np.array([0, 0, 1]), np.array([1, 2, 2])
-    p = [holm(two_sided(over_tasks_and_seeds(np.delete(cube, task, axis=1), *places))) for task in range(12)]
+    p = [holm(two_sided(pair_test(spreads(np.delete(cube, task, axis=1)), *places))) for task in range(12)]
     np.testing.assert_allclose(found["p_holm"], np.max(p, axis=0), rtol=1e-9)
     assert found["task"].tolist() == [TASKS[k] for k in np.argmax(p, axis=0)]

@@ -7,7 +7,7 @@ from scipy.stats import binom
 
 from analysis.formats import p_is
 from analysis.settings import Settings
-from analysis.statistics.seeds import over_tasks_and_seeds, two_sided
+from analysis.statistics.seeds import pair_test, spreads, two_sided
 from analysis.tables import power, sensitivity
 from analysis.tables.compared_pairs import BOTH, compare_pairs
 from analysis.tables.material import Material
@@ -82,7 +82,7 @@ def test_the_task_that_carries_a_difference_is_named():
     scores[1] += np.array([0.03, 0.02, 0.02, 0.01, 0.01, 0.02, 0.015, -0.012, 0.01])[:, None]
     of = material(scores)
     assert of.pairs["significant"].tolist() == [BOTH]
-    p = [two_sided(over_tasks_and_seeds(np.delete(scores, k, 1), *np.array([[0], [1]])))[0] for k in range(9)]
+    p = [two_sided(pair_test(spreads(np.delete(scores, k, 1)), *np.array([[0], [1]])))[0] for k in range(9)]
     note = sensitivity.section(of).notes[-1]
     assert f"without {TASKS[int(np.argmax(p))]}, {p_is(max(p))}" in note
 

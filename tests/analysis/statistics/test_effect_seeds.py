@@ -6,7 +6,7 @@ from scipy import stats
 
 from analysis.statistics.contrasts import effect_contrasts, helmert
 from analysis.statistics.interaction import effect_over_seeds
-from analysis.statistics.seeds import over_tasks_and_seeds, spreads, two_sided
+from analysis.statistics.seeds import pair_test, spreads, two_sided
 
 
 def drawn(shape, draw=0, sd=(1.0, 0.8, 0.7), spread=1.0):
@@ -53,7 +53,7 @@ def test_it_is_its_formula_by_hand(draw):
 def test_with_two_designs_it_is_the_test_of_the_pair(sd):
     for draw in range(5):
         cube = drawn((2, 8, 3), draw, sd) + 1e-14 * np.arange(3)  # no copies
-        pair = two_sided(over_tasks_and_seeds(cube, np.array([0]), np.array([1])))
+        pair = two_sided(pair_test(spreads(cube), np.array([0]), np.array([1])))
         assert quasi_f(cube, helmert(2)).p_seeds == pytest.approx(pair[0], rel=1e-9)
 
 

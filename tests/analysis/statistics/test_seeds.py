@@ -12,7 +12,6 @@ from analysis.statistics.seeds import (
     compare_runs,
     copies,
     outside,
-    over_tasks_and_seeds,
     pair_test,
     reach,
     spreads,
@@ -77,7 +76,7 @@ def test_it_is_its_formula_by_loops(sd):
         cube[design, :, count:] = np.nan
     runs = [of[:, :count].tolist() for of, count in zip(cube, counts, strict=True)]
     first, second = np.triu_indices(5, k=1)
-    found = over_tasks_and_seeds(cube, first, second)
+    found = pair_test(spreads(cube), first, second)
     ours = found.mean, two_sided(found), reach(found, 0.95), outside(found, 0.3)
     theirs = [by_loops(runs, a, b, 0.3) for a, b in zip(first, second, strict=True)]
     np.testing.assert_allclose(np.transpose(ours), theirs, rtol=1e-9)
@@ -89,7 +88,7 @@ def test_the_stored_ten_seeds_give_the_figures_of_an_independent_check():
     table = stored.pivot_table(index="model", columns=["task", "seed"], values="score")
     designs = ["eos-causal", *(name for name in table.index if name != "eos-causal")]
     cube = table.loc[designs].to_numpy().reshape(7, 56, 10)
-    found = over_tasks_and_seeds(cube, np.zeros(6, dtype=int), np.arange(1, 7))
+    found = pair_test(spreads(cube), np.zeros(6, dtype=int), np.arange(1, 7))
     p = dict(
         zip(designs[1:], zip(100 * found.mean, two_sided(found), holm(two_sided(found)), strict=True), strict=True)
     )
@@ -112,7 +111,7 @@ def test_with_equal_variances_of_seeds_it_is_a_mixed_model_of_statsmodels(draw):
     long["cell"] = 100 * long["x"] + long["task"]
     parts = {name: f"0 + C({name})" for name in ("task", "cell", "seed")}
     fitted = smf.mixedlm("y ~ x", long, groups="one", re_formula="0", vc_formula=parts).fit(reml=True)
-    found = over_tasks_and_seeds(cube, FIRST, SECOND)
+    found = pair_test(spreads(cube), FIRST, SECOND)
     assert fitted.vcomp.min() > 1e-3, "a component at its bound is another estimate"
     assert found.mean[0] == pytest.approx(fitted.params["x"], rel=1e-4)
     assert found.error[0] == pytest.approx(fitted.bse["x"], rel=2e-3)
@@ -133,10 +132,10 @@ def test_it_is_welch_over_seeds_without_a_rest_and_student_over_tasks_without_se
 def test_below_three_seeds_there_is_no_test_and_two_designs_are_drawn_towards_no_others():
     cube = drawn(4, seeds=6)
     cube[3, :, 2:] = np.nan
-    found = over_tasks_and_seeds(cube, np.array([0, 0]), np.array([1, 3]))
+    found = pair_test(spreads(cube), np.array([0, 0]), np.array([1, 3]))
     assert found.n_seeds.tolist() == [6, 2]
     assert np.isnan(two_sided(found)).tolist() == np.isnan(outside(found, 0.1)).tolist() == [False, True]
-    for of in (over_tasks_and_seeds(cube[:2], FIRST, SECOND), compare_runs(cube[:1], cube[1:2])):
+    for of in (pair_test(spreads(cube[:2]), FIRST, SECOND), compare_runs(cube[:1], cube[1:2])):
         assert (of.error_shrunk, of.df_shrunk) == (of.error, of.df)
 
 
@@ -145,7 +144,7 @@ def test_studies_at_once_are_those_one_by_one():
     first, second = np.triu_indices(4, k=1)
     whole = two_sided(pair_test(spreads(cubes), first, second))
     for place in np.ndindex(2, 3):
-        alone = two_sided(over_tasks_and_seeds(cubes[place], first, second))
+        alone = two_sided(pair_test(spreads(cubes[place]), first, second))
         np.testing.assert_allclose(whole[place], alone, rtol=1e-12)
 
 
@@ -153,19 +152,19 @@ def test_equal_scores_differ_in_nothing_and_are_within_any_margin():
     equal = np.full((2, 5, 3), 0.4)
     equal[:, :, 2] = np.linspace(0.3, 0.4, 5)
     equal[:, :, 0] += 1e-15
-    of = over_tasks_and_seeds(np.stack([equal[0], equal[0]]), FIRST, SECOND)
+    of = pair_test(spreads(np.stack([equal[0], equal[0]])), FIRST, SECOND)
     assert two_sided(of) == [1.0]
     fixed = np.repeat(equal[:, :, :1], 3, axis=2) + np.array([-1e-13, 0, 1e-13])
-    of = over_tasks_and_seeds(fixed, FIRST, SECOND)
+    of = pair_test(spreads(fixed), FIRST, SECOND)
     assert (two_sided(of), outside(of, 0.001), outside(of, 0.0)) == ([1.0], [0.0], [1.0])
-    assert two_sided(over_tasks_and_seeds(fixed + np.array([0, 0.01])[:, None, None], FIRST, SECOND)) == [0.0]
+    assert two_sided(pair_test(spreads(fixed + np.array([0, 0.01])[:, None, None]), FIRST, SECOND)) == [0.0]
 
 
 def test_copies_of_one_run_are_no_seeds_and_have_no_spread():
     """An untrained encoder scored under three seeds: against its like no test, against trained runs a constant."""
     cube = drawn(6, 20, 3)
     cube[:2] = cube[:2, :, :1]
-    found = over_tasks_and_seeds(cube, np.array([0, 0]), np.array([1, 2]))
+    found = pair_test(spreads(cube), np.array([0, 0]), np.array([1, 2]))
     assert (found.n_seeds.tolist(), found.copies.tolist()) == ([1, 3], [True, False])
     assert np.isnan([found.mean[0], found.error[0], two_sided(found)[0]]).all()
     assert copies(cube).tolist() == [True, True, False, False, False, False]
@@ -176,7 +175,7 @@ def test_copies_of_one_run_are_no_seeds_and_have_no_spread():
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
 def test_p_passes_exactly_where_the_interval_leaves_out_0(level):
     cube = drawn(12, 6, 3, (1, np.geomspace(0.1, 3, 12), 0.5)) + np.linspace(0, 6, 12)[:, None, None]
-    found = over_tasks_and_seeds(cube, *np.triu_indices(12, k=1))
+    found = pair_test(spreads(cube), *np.triu_indices(12, k=1))
     passes = two_sided(found) <= 1 - level
     assert (passes == (np.abs(found.mean) > reach(found, level))).all()
     assert 0 < passes.sum() < len(passes)
