@@ -43,7 +43,7 @@ def critical_difference(material: Material) -> list[Drawing]:
     figure = canvas(2 * inches(names.values()) + 5.0, 0.8 + LINE * 1.5 * len(designs))
     axes = figure.add_subplot()
     axes.spines.top.set_visible(True)
-    critical_difference_diagram(
+    drawn = critical_difference_diagram(
         ranks,
         joined,
         ax=axes,
@@ -54,6 +54,8 @@ def critical_difference(material: Material) -> list[Drawing]:
         crossbar_props={"color": BLUE, "linewidth": 3},
         elbow_props={"color": BLACK, "linewidth": 0.8},
     )
+    for (bar,) in drawn["crossbars"]:
+        bar.set_xdata(sorted(bar.get_xdata()))  # else in the order of a set of names, another in each process
     caption = (
         f"Mean ranks over {material.over} (1 is best). Bars join designs whose ranks differ by less than {cd:.2f},"
         f" Nemenyi's critical difference at {settings.alpha:g}. {sentence}"
