@@ -25,7 +25,7 @@ from analysis.statistics.interaction import effect_over_seeds, over_seeds
 from analysis.statistics.power import components
 from analysis.statistics.seeds import Spreads, pair_test, spreads, two_sided
 from analysis.statistics.wilcoxon import signed_rank
-from cli.errors import UserError, guard, nearest
+from cli.errors import UserError, guard, nearest, reading
 
 ALPHA, SEEDS, STORED = 0.05, (3, 5, 10), "docs/tables/ten_seeds.csv.gz"
 AT_ONCE = 250  # sets held in memory
@@ -74,14 +74,12 @@ def skewed(rng: np.random.Generator, shape: tuple[int, ...]) -> Floats:
 
 def spread_of(path: Path) -> Spread:
     """Return the spreads of the runs in a csv. Raises `UserError` for a file that is none."""
-    try:
+    with reading(path, "Give a csv with the columns model, seed, task, type and score."):
         table = pd.read_csv(path)
         wide = table.pivot_table(index=["model", "task"], columns="seed", values="score", sort=False).dropna(axis=1)
         cube = wide.to_numpy().reshape(wide.index.get_level_values("model").nunique(), -1, wide.shape[1])
         tasks = wide.index.get_level_values("task")[: cube.shape[1]]
         types = table.drop_duplicates("task").set_index("task")["type"].loc[tasks]
-    except (OSError, ValueError, KeyError) as error:
-        raise UserError(f"{path} is no csv with model, seed, task, type and score ({error}).") from error
     packages = np.array([source_of(task) for task in tasks])
     places = [pd.factorize(labels)[0].astype(np.int64) for labels in (types.to_numpy(), packages)]
     return spread_from(spreads(cube), *places)

@@ -32,7 +32,7 @@ def test_spreads_of_runs_are_found_again(tmp_path):
     assert (found.of_types, found.of_packages) == pytest.approx((0, 0.4), abs=0.1)
     np.testing.assert_allclose(found.seeds, SEEDS, rtol=0.3)
     path.write_text("a,b\n1,2\n")
-    with pytest.raises(UserError, match=r"scores\.csv is no csv with model, seed, task, type and score"):
+    with pytest.raises(UserError, match=r"scores\.csv cannot be read: .*columns model, seed, task, type and score"):
         spread_of(path)
 
 
