@@ -6,7 +6,6 @@
                                               .../run/manifest.json   the run's manifest and how it was evaluated
 """
 
-import json
 import math
 from collections.abc import Iterable
 from contextlib import suppress
@@ -16,7 +15,7 @@ from typing import Any
 from cli.errors import UserError
 from evaluation.candidates import Candidate
 from evaluation.instructions import Instructions
-from records.files import alone_in, of_value, write_json
+from records.files import alone_in, of_value, read_object, write_json
 from records.manifest import MANIFEST_VERSION, check_seal, sealed
 
 MANIFEST = Path("run") / "manifest.json"  # one folder down: mteb takes every .json beside the scores for a score
@@ -78,7 +77,7 @@ def write_manifest(folder: Path, candidate: Candidate, evaluation: dict[str, Any
 
 def written_record(folder: Path) -> dict[str, Any]:
     """Return `evaluation` of the manifest beside the scores; empty where there is none, or one that was edited."""
-    manifest = read_object(folder / MANIFEST) or {}
+    manifest = _object(folder / MANIFEST)
     try:
         check_seal(manifest, folder / MANIFEST)
     except UserError:
@@ -97,21 +96,20 @@ def describe_tasks(results: Path, tasks: Iterable[Any]) -> None:
     for meta in (task.metadata for task in tasks):
         source = meta.description if meta.dataset["path"].startswith("local/") else meta.dataset["path"]
         described[meta.name] = {"type": meta.type, "main_score": meta.main_score, "source": source}
-    if described.items() <= (read_object(path) or {}).items():
+    if described.items() <= _object(path).items():
         return  # the folder may be one to read only
     with alone_in(results, wait=True):  # another command may add its own
-        write_json(path, dict(sorted({**(read_object(path) or {}), **described}.items())))
+        write_json(path, dict(sorted({**_object(path), **described}.items())))
 
 
 def _read(path: Path) -> dict[str, Any] | None:
     """The TaskResult in `path`; None where it is no whole one."""
-    result = read_object(path)
-    return result if isinstance((result or {}).get("scores"), dict) else None
+    result = _object(path)
+    return result if isinstance(result.get("scores"), dict) else None
 
 
-def read_object(path: Path) -> dict[str, Any] | None:
-    """Return the JSON object in `path`; None where there is none, or a broken one."""
-    with suppress(OSError, ValueError):
-        value = json.loads(path.read_text(encoding="utf-8"))
-        return value if isinstance(value, dict) else None
-    return None
+def _object(path: Path) -> dict[str, Any]:
+    """The JSON object in `path`; empty where there is none, or a broken one."""
+    with suppress(UserError):
+        return read_object(path)
+    return {}

@@ -1,13 +1,13 @@
 """Sections -> Markdown, csv, figures, and sections.json, which the report of `python -m analysis` shows."""
 
-import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from analysis.drawings.drawing import figure_files, figure_words, write_figures
 from analysis.render import Section, Table, markdown_section, texts
 from cli.errors import UserError
-from records.files import write_json, write_text
+from records.files import read_object, write_json, write_text
 
 SECTIONS = "sections.json"
 
@@ -19,18 +19,15 @@ def write_section(section: Section, folder: Path, over: str) -> str:
     """
     drawings = section.draw()
     text = markdown_section(section, drawings)
-    try:
-        write_text(folder / f"{section.name}.md", text)
-        for name, frame in section.frames.items():
-            write_text(folder / f"{name}.csv", frame.to_csv(index=False, lineterminator="\n"))
-        write_figures(figure_files(drawings), folder / "figures")
-        kept = [other for other in _written(folder / SECTIONS) if other["name"] != section.name]
-        own: dict[str, Any] = {"name": section.name, "title": section.title, "over": over, "notes": section.notes}
-        own["tables"] = [_stored(table) for table in section.tables]
-        own["figures"] = [figure_words(drawing) for drawing in drawings]
-        write_json(folder / SECTIONS, {"version": 2, "sections": [*kept, own]})
-    except OSError as error:
-        raise UserError(f"Cannot write to {folder}: {error.strerror}. Name another with out=<folder>.") from error
+    write_text(folder / f"{section.name}.md", text)
+    for name, frame in section.frames.items():
+        write_text(folder / f"{name}.csv", frame.to_csv(index=False, lineterminator="\n"))
+    write_figures(figure_files(drawings), folder / "figures")
+    kept = [other for other in _written(folder / SECTIONS) if other["name"] != section.name]
+    own: dict[str, Any] = {"name": section.name, "title": section.title, "over": over, "notes": section.notes}
+    own["tables"] = [_stored(table) for table in section.tables]
+    own["figures"] = [figure_words(drawing) for drawing in drawings]
+    write_json(folder / SECTIONS, {"version": 2, "sections": [*kept, own]})
     return text
 
 
@@ -42,8 +39,7 @@ def _stored(table: Table) -> dict[str, Any]:
 
 def _written(path: Path) -> list[dict[str, Any]]:
     """The sections that are there already; a file that cannot be read counts as none, since it is replaced."""
-    try:
-        sections: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["sections"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
-    return sections
+    with suppress(UserError, KeyError):
+        sections: list[dict[str, Any]] = read_object(path)["sections"]
+        return sections
+    return []
