@@ -23,7 +23,6 @@ SWEEP = ("-m", "--multirun")
 NEEDED = ("model", "attn", "pooler", "template", "data", "objective")  # groups that cannot be null
 KINDS = {bool: "true or false", int: "a number", float: "a number", str: "a text: with digits alone, \"'5'\""}
 KINDS |= {DictConfig: "left out: it has keys of its own"}
-OF_SEVERAL_KINDS = ("trainer.progress", "scale")
 OmegaConf.register_new_resolver("twice", lambda number: 2 * number, replace=True)  # design=echo_long
 OmegaConf.register_new_resolver(  # model=smollm2_135m
     "folder_or", lambda path, hub: path if any(Path(at, path).is_dir() for at in (".", HOME)) else hub, replace=True
@@ -65,7 +64,7 @@ def composed(name: str, overrides: Sequence[str] = ()) -> DictConfig:
         if key in groups() and (value.startswith("[") or (value == "null" and key in NEEDED)):
             raise UserError(f"{word} is no option of {key}. Give one of them, or a run of each: -m {key}=a,b.")
     cfg = deepcopy(composition(name, tuple(overrides))[0])
-    for key in {word.partition("=")[0] for word in overrides} - {*groups(), *OF_SEVERAL_KINDS}:
+    for key in {word.partition("=")[0] for word in overrides} - {*groups(), "trainer.progress"}:  # true, false or lines
         default = composition(name, _chosen(overrides))[0]
         was, value = (OmegaConf.select(of, key, throw_on_resolution_failure=False) for of in (default, cfg))
         several = isinstance(value, str) and "," in value

@@ -115,7 +115,6 @@ def _whole(cfg: Config) -> list[Candidate]:
         return [_zero_shot(cfg)]
     encoders = []
     usual = plain(composed("evaluate"))  # what differs from it comes before what the runs say
-    cfg = {**usual, **cfg}
     changed = {key: value for key, value in cfg["evaluation"].items() if value != usual["evaluation"][key]}
     changed |= {"instructions": cfg["instructions"]} if cfg.get("instructions") else {}
     device = {"accelerator": cfg["accelerator"]} if cfg["accelerator"] != usual["accelerator"] else {}

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cli.compose import flat
+from cli.compose import HOME, flat
 from cli.errors import UserError
 from records.files import of_file, of_value, read_object, stream_seed
 
@@ -18,7 +18,6 @@ MANIFEST_VERSION = 2
 SEAL = "manifest_sha256"
 HELD_OUT = "held_out.csv"  # of a run that scores documents: domain, document, bytes, bits_per_byte
 LIBRARIES = ("torch", "transformers", "peft", "pytorch-lightning", "hydra-core", "tokenizers", "numpy", "mteb", "scipy")
-ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("cli", "records", "corpora", "poolers", "encoders", "training", "evaluation")  # what makes a number
 # Facts of the base that a manifest states -> how messages call them. `encoders.identity.base_fingerprints` finds them.
 BASE = {
@@ -96,11 +95,11 @@ def check_code(folder: Path, manifest: Mapping[str, Any], trusted: bool = False)
 @cache
 def code() -> dict[str, Any]:
     """Return the commit, whether a tracked file differs from it, and the sha256 of all sources of `PACKAGES`."""
-    sources = sorted(path.relative_to(ROOT) for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    sources = sorted(path.relative_to(HOME) for package in PACKAGES for path in (HOME / package).rglob("*.py"))
     return {
         "commit": _git("rev-parse", "HEAD"),
         "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
-        "sha256": of_value({str(path): of_file(ROOT / path) for path in sources}),
+        "sha256": of_value({str(path): of_file(HOME / path) for path in sources}),
     }
 
 
@@ -118,10 +117,10 @@ def stream_seeds(seed: int) -> dict[str, int]:
 
 
 def _git(*words: str) -> str | None:
-    if not (ROOT / ".git").exists():  # installed: a checkout around the packages is not theirs
+    if not (HOME / ".git").exists():  # installed: a checkout around the packages is not theirs
         return None
     try:
-        done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, timeout=10, check=True)
+        done = subprocess.run(["git", *words], cwd=HOME, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return None  # an unpacked archive has no history
     return done.stdout.strip()

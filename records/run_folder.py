@@ -13,11 +13,10 @@ from records.files import of_value, write_json
 from records.lineage import OTHER_RUNS, label, other_runs
 from records.manifest import BOOKKEEPING, MANIFEST_VERSION, below, different_keys, read_manifest, sealed
 
-UNNAMED = ("encoder", "design")  # list other groups, whose settings are named
 CHOOSING = ("experiment", "reference_fault")  # choose members of other groups: their name says it all
 # What tells the designs and stages of one study apart, and is looked up by the folder's name: named in every study.
 STAGES = ("objective", "objective.domains", "stages", "lineage", "lora.start", "lora.combine", "lora.weights")
-OF_A_DESIGN = (*UNNAMED, *CHOOSING, "pooler", "attn", "adapter", "template", "token_choice", "head", "normalize")
+OF_A_DESIGN = ("design", *CHOOSING, "pooler", "attn", "adapter", "template", "token_choice", "head", "normalize")
 SOURCES = ("token_choice", "head", "attn", "text_length")  # other keys have their values: named here alone
 START = "start"  # below a run's folder: adapter and head before the first step, where other runs give it these
 LONGEST_NAME = 60
@@ -105,8 +104,8 @@ def _fixed_words(config: dict[str, Any], words: Sequence[str]) -> list[str]:
 def _deviations(
     program: str, config: dict[str, Any], words: Sequence[str], fixed: Sequence[str], elsewhere: Sequence[str] = ()
 ) -> list[str]:
-    members = {k: v for k, v in composition(program, tuple(words))[1].items() if v and not k.startswith("hydra/")}
-    members = {k: v for k, v in members.items() if k not in UNNAMED and v != "none"}
+    choices = composition(program, tuple(words))[1].items()  # of design= its settings are named
+    members = {k: v for k, v in choices if v not in (None, "none") and k != "design" and not k.startswith("hydra/")}
     parents = [f"{k}={members[k]}" for k in CHOOSING if k in members]
     chosen = [*(word for word in fixed if _chooses(word)), *parents]
     implied = {**composition(program, tuple(chosen))[1], **dict.fromkeys(CHOOSING)}
