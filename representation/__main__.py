@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from cli.compose import composed, help_screen, plain
-from cli.errors import guard
+from cli.errors import guard, quieten
 from evaluation.words import evaluate_words
 
 
@@ -17,7 +17,6 @@ def main(arguments: Sequence[str] = ()) -> None:
         return
     os.environ.setdefault("TQDM_DISABLE", "1")
     cfg = plain(composed("representation", evaluate_words(arguments)))
-    from cli.errors import quieten
     from representation.command import run
 
     quieten()

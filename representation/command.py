@@ -14,7 +14,6 @@ from analysis.render import Section
 from cli.compose import own_keys
 from cli.errors import UserError, nearest
 from cli.limits import Limit, check_dims, check_limits
-from encoders.limits import ENCODER
 from evaluation.command import LIMITS as SCORING
 from evaluation.command import WORDS as SCORING_WORDS
 from representation.encoders_studied import read_encoders
@@ -23,7 +22,7 @@ from representation.texts import read_texts
 from representation.write import write_section
 
 Config = dict[str, Any]
-LIMITS = ENCODER | {"texts": Limit(8), "texts_seed": Limit(0)}
+LIMITS = SCORING | {"texts": Limit(8), "texts_seed": Limit(0)}
 
 
 def run(cfg: Config) -> list[Section]:
@@ -65,6 +64,6 @@ def check(cfg: Config) -> dict[str, ModuleType]:
     chosen = {name: known[name] for name in names}
     limits = {key: limit for module in chosen.values() for key, limit in getattr(module, "LIMITS", {}).items()}
     words = {key: choices for module in chosen.values() for key, choices in getattr(module, "WORDS", {}).items()}
-    check_limits(cfg, LIMITS | SCORING | limits, SCORING_WORDS | words)
+    check_limits(cfg, LIMITS | limits, SCORING_WORDS | words)
     check_dims("evaluation.dims", cfg["evaluation"]["dims"])
     return chosen
