@@ -32,7 +32,7 @@ def run(candidate, tmp_path: Path) -> Any:
     return replace(made, manifest=made.manifest | {"data": READ})
 
 
-def told(*outcomes: Outcome) -> list:
+def counted(*outcomes: Outcome) -> list:
     return [(outcome.title, outcome.overlap, outcome.unmeasured) for outcome in outcomes]
 
 
@@ -51,15 +51,15 @@ def test_counts_stand_in_the_manifest_and_move_no_score(run, tasks, candidate, t
 
 def test_a_warning_names_tasks_above_the_share_and_what_was_not_counted(run, tasks, tmp_path: Path) -> None:
     outcome = score(run, tasks, Options(overlap=tmp_path))
-    (note,) = overlap_notes(told(outcome), 0.1)
+    (note,) = overlap_notes(counted(outcome), 0.1)
     assert note.startswith(f"Contamination: {run.title} was trained on more than 10.0% of the texts of 1 of 3")
     assert "Graded (50.0%)" in note
-    assert list(overlap_notes(told(outcome), 0.6)) == []
+    assert list(overlap_notes(counted(outcome), 0.6)) == []
     other = score(
         replace(run, manifest=run.manifest | {"data": {}}, results=tmp_path / "b"), tasks, Options(overlap=tmp_path)
     )
     assert other.overlap == {}
-    (note,) = overlap_notes(told(other), 0.6)
+    (note,) = overlap_notes(counted(other), 0.6)
     assert note.startswith("Contamination is not counted")
     assert run.title in note
     scored_before = score(run, tasks[:1], Options())

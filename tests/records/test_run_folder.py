@@ -244,7 +244,7 @@ def test_claim(tmp_path):
     ("text", "message"),
     [("{", "cannot be read: .*line 1"), ("[]", "holds no JSON object"), ("{}", "is not of version 2")],
 )
-def test_broken_manifests_are_folder(tmp_path, text, message):
+def test_broken_manifests_are_named(tmp_path, text, message):
     (tmp_path / "manifest.json").write_text(text)
     with pytest.raises(UserError, match=message):
         RunFolder(tmp_path).manifest()

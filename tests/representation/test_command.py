@@ -56,7 +56,7 @@ def test_passes_reach_every_text_once_as_encoding_alone_does(texts, two_encoders
     np.testing.assert_allclose(found, encoder.encode([t.text for t in wanted]), atol=1e-5)
 
 
-def test_files_of_an_answer_and_others_stay(tmp_path):
+def test_files_of_a_section_and_others_stay(tmp_path):
     write_section(toy("one"), tmp_path, "two encoders")
     write_section(toy("two"), tmp_path, "two encoders")
     write_section(toy("one"), tmp_path, "three encoders")
@@ -67,7 +67,7 @@ def test_files_of_an_answer_and_others_stay(tmp_path):
     assert {p.suffix for p in (tmp_path / "figures").iterdir()} == {".pdf", ".png"}
 
 
-def test_command_asks_a_question_and_prints(monkeypatch, capsys, representation_words, tmp_path):
+def test_command_prints_a_section(monkeypatch, capsys, representation_words, tmp_path):
     seen = []
 
     def section(encoders, texts, settings):
