@@ -23,9 +23,7 @@ TABLE, DEFINITIONS = FOLDER / "mteb_tasks.csv", FOLDER / "mteb_definitions.json.
 def main() -> None:
     """List every task of mteb that is text alone; older versions of a task stay in, since old results name them."""
     every = mteb.get_tasks(exclude_superseded=False, exclude_aggregate=False)
-    tasks = [
-        task for task in every if set(task.metadata.modalities) == {"text"}
-    ]  # with all of their splits and subsets
+    tasks = [task for task in every if set(task.metadata.modalities) == {"text"}]  # with all splits and subsets
     rows = sorted({(t.metadata.name, t.metadata.type, t.metadata.main_score) for t in tasks})
     with TABLE.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")

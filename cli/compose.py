@@ -226,8 +226,8 @@ def with_recipe(words: Sequence[str]) -> list[str]:
 
     A sweep has one recipe. experiment=bundled is that of the bundled bases for another one.
     """
-    given = {key.lstrip("+"): value for key, _, value in (word.partition("=") for word in words)}
-    named = [options("model").get(name, {}).get("path") for name in given.get("model", "tiny").split(",")]
-    paths = given["model.path"].split(",") if "model.path" in given else named
-    bundled = all(str(path or "assets/").strip("'\"").startswith("assets/") for path in paths)
+    given = {word.partition("=")[0].lstrip("+"): _values(word) for word in words}
+    values = {key: [word.partition("=")[2].strip("'\"") for word in of] for key, of in given.items()}
+    named = [options("model").get(name, {}).get("path") for name in values.get("model", ["tiny"])]
+    bundled = all((path or "assets/").startswith("assets/") for path in values.get("model.path", named))
     return [*words] if bundled or "experiment" in given else ["experiment=finetune", *words]

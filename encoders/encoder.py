@@ -12,7 +12,7 @@ from transformers import PreTrainedModel
 
 from cli.errors import UserError
 from encoders.attention.probe import probe_ids, probed
-from encoders.attention.switch import Rows, arranged, check_padding, parts
+from encoders.attention.switch import Rows, arranged, parts
 from encoders.mixse import Sublayer, mixture_of
 from encoders.tokens import Batch
 from poolers.shared.base import Pooler, RoutedStates, States
@@ -23,13 +23,11 @@ T = TypeVar("T")
 class Encoder(nn.Module):
     """Runs the decoder and keeps of its states just what the pooler consumes.
 
-    backbone: its matrix products run in `compute` precision; pooler and output are float32. Raises `UserError` where
-    the pooler reads states of padding and the backbone has none.
+    backbone: its matrix products run in `compute` precision; pooler and output are float32.
     """
 
     def __init__(self, backbone: PreTrainedModel, pooler: Pooler, normalize: bool, compute: torch.dtype) -> None:
         super().__init__()
-        check_padding(backbone, [pooler])
         self.backbone, self.pooler, self.normalize, self.compute = backbone, pooler, normalize, compute
         self.lineage: list[dict[str, Any]] = []  # facts of the stages that are merged into the backbone
         self.texts_of_step = 1  # what a mean over the texts of a whole step is divided by

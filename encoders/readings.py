@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from cli.errors import UserError
-from encoders.attention.switch import check_padding
+from encoders.attention.switch import refuse_unpadded
 from encoders.encoder import Encoder, experts_of, prove_routers
 from encoders.loading import Config, digest_of, loaded
 from encoders.text_encoder import Chunk, TextEncoder
@@ -33,7 +33,7 @@ class Readings:
 
     def __init__(self, encoder: Encoder, readings: Mapping[str, Reading]) -> None:
         poolers = [reading.pooler for reading in readings.values()]
-        check_padding(encoder.backbone, poolers)
+        refuse_unpadded(encoder.backbone.config._attn_implementation, any(p.reads_padding for p in poolers))
         with encoder.precision():  # weights may be stored as they are computed by now, beside float32 states
             prove_routers(encoder.backbone, poolers)
         self.encoder, self.readings = encoder, dict(readings)

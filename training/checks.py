@@ -87,7 +87,7 @@ def check_sizes(config: Config) -> None:
     others = config["lora"]["start"] or config["adapter"].get("experts") or fitted
     _check_trainer(config, bool(others) or objective.scored_before)
     check_start(config)
-    refuse_unpadded(config["model"], reads_padding(config["pooler"]))
+    refuse_unpadded(config["model"]["attn_implementation"], reads_padding(config["pooler"]))
     objective.check(config)
     if config["backbone"]["frozen"]:
         check_frozen(config)

@@ -26,13 +26,11 @@ LEAST_SPREAD = 1e-3  # of the pooled one: two tasks that happen to agree are no 
 
 @dataclass(frozen=True)
 class Permuted:
-    """`statistic`, its `p`, the standard error of p from the draws (0 where all are counted), the number of draws."""
+    """`statistic`, its `p`, the number of orders counted."""
 
     statistic: float
     p: float
-    p_error: float
     draws: int
-    exact: bool
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ def permuted(vectors: Floats, sizes: Sequence[int], draws: int = DRAWS) -> Permu
         null = welch(again * spread[:, None], again_squares * spread**2, counts)[0]
         as_large += int((null >= least).sum())
     p = float(counted_p(as_large, total, exact=False))
-    return Permuted(float(statistic[0]), p, 0.0 if exact else float(np.sqrt(p * (1 - p) / total)), total, exact)
+    return Permuted(float(statistic[0]), p, total)
 
 
 def over_seeds(cube: Floats, contrasts: Floats, sizes: Sequence[int]) -> OverSeeds:

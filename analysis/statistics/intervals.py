@@ -42,15 +42,11 @@ def mean_and_error(differences: Floats) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True)
 class HodgesLehmann:
-    """For P pairs, each [P]: the estimate, the ends of its interval, and what the interval attains without ties.
-
-    Where so few tasks attain the level with no finite interval, the ends are infinite and the confidence is 1.
-    """
+    """The estimate of P pairs and the ends of its interval, each [P]; with too few tasks the ends are infinite."""
 
     estimate: Floats
     low: Floats
     high: Floats
-    confidence: Floats
 
 
 def hodges_lehmann(differences: Floats, level: float = 0.95) -> HodgesLehmann:
@@ -62,7 +58,7 @@ def hodges_lehmann(differences: Floats, level: float = 0.95) -> HodgesLehmann:
     (Hodges and Lehmann 1963; Hollander and Wolfe 1973, section 3.3; ties: Noether 1967).
     """
     count, n = differences.shape
-    outside, below = largest_within(n, (1 - level) / 2)
+    outside = largest_within(n, (1 - level) / 2)
     total = n * (n + 1) // 2
     places = [(total - 1) // 2, total // 2, *([outside, total - 1 - outside] if outside >= 0 else [])]
     averages = np.empty((count, len(places)))
@@ -72,7 +68,7 @@ def hodges_lehmann(differences: Floats, level: float = 0.95) -> HodgesLehmann:
         doubled.partition(places, axis=1)
         averages[rows] = doubled[:, places] / 2
     low, high = (averages[:, 2], averages[:, 3]) if outside >= 0 else (np.full(count, -np.inf), np.full(count, np.inf))
-    return HodgesLehmann((averages[:, 0] + averages[:, 1]) / 2, low, high, np.full(count, 1.0 - 2.0 * below))
+    return HodgesLehmann((averages[:, 0] + averages[:, 1]) / 2, low, high)
 
 
 def typical_difference(differences: Floats, test: SignedRank, alpha: float = 0.05, decimals: int = 12) -> HodgesLehmann:
@@ -88,16 +84,14 @@ def typical_difference(differences: Floats, test: SignedRank, alpha: float = 0.0
     """
     d = rounded(differences, decimals) + 0.0  # -0. is 0.
     count, n = d.shape
-    estimate, confidence = np.zeros(count), np.ones(count)
-    low, high = np.full(count, -np.inf), np.full(count, np.inf)
+    estimate, low, high = np.zeros(count), np.full(count, -np.inf), np.full(count, np.inf)
     for zero in np.unique(test.n_zero[test.n_zero < n]).tolist():
         rows = np.flatnonzero(test.n_zero == zero)
         kept = d[rows][d[rows] != 0].reshape(len(rows), -1) if zero else d[rows]
         centre = hodges_lehmann(kept, 1 - alpha)
         estimate[rows], low[rows], high[rows] = centre.estimate, centre.low, centre.high
-        confidence[rows] = centre.confidence
     low, high = _agreeing_at_zero(low, high, test, alpha, 0.5 * 10.0**-decimals)
-    return HodgesLehmann(estimate, low, high, confidence)
+    return HodgesLehmann(estimate, low, high)
 
 
 def _agreeing_at_zero(low: Floats, high: Floats, test: SignedRank, alpha: float, step: float) -> tuple[Floats, Floats]:

@@ -31,7 +31,6 @@ class ItemTest:
     p: Floats
     p_min: Floats
     flips: int
-    exact: bool
 
 
 def compare_items(
@@ -65,7 +64,7 @@ def _ranked(items: Floats, truth: Floats, pairs: tuple[Ints, Ints], level: float
     as_large = [_as_large(ranks[a], ranks[b], target) for a, b in zip(first, second, strict=True)]
     p = counted_p(np.array(as_large), flips, exact)
     p_min = np.full(len(first), max(counted_p(int(exact), flips, exact), 2.0 ** (1 - n)))
-    return ItemTest(value, value[second] - value[first], interval, p, p_min, flips, exact)
+    return ItemTest(value, value[second] - value[first], interval, p, p_min, flips)
 
 
 def _resamples(n: int) -> Iterator[Ints]:

@@ -30,17 +30,12 @@ def friedman(scores: Floats, decimals: int = 12) -> Friedman:
     W = chi2 / (n (k - 1)), with Friedman's statistic corrected for ties; F = (n - 1) W / (1 - W). Where every score of
     every task ties, both are 0.
     """
-    ranks = task_ranks(scores, decimals)
+    ranks = stats.rankdata(-rounded(scores, decimals), axis=1)  # midranks within each task, the highest score first
     n, k = ranks.shape
     tied = bool((ranks == (k + 1) / 2).all())
     w = 0.0 if tied else float(stats.friedmanchisquare(*ranks.T).statistic) / (n * (k - 1))
     f, df1, df2 = (n - 1) * w / (1 - w) if w < 1 - 1e-12 else np.inf, k - 1, (k - 1) * (n - 1)
     return Friedman(ranks.mean(axis=0), w, f, df1, df2, float(stats.f.sf(f, df1, df2)))
-
-
-def task_ranks(scores: Floats, decimals: int = 12) -> Floats:
-    """Return the midranks of [n tasks, k designs] within each task, the highest score first; [n, k]."""
-    return np.asarray(stats.rankdata(-rounded(scores, decimals), axis=1), dtype=np.float64)
 
 
 def nemenyi_distance(k: int, n: int, alpha: float) -> float:

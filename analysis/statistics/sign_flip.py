@@ -28,7 +28,6 @@ class SignFlips:
     p: Any
     p_min: Any
     flips: int
-    exact: bool
 
 
 def sign_flip(vectors: Floats) -> SignFlips:
@@ -44,7 +43,7 @@ def sign_flip(vectors: Floats) -> SignFlips:
     noise = 1e-10 * np.sqrt((vectors**2).sum(axis=1)).sum()  # sums that are equal but for rounding must tie
     least = max(0.0, float(np.sqrt((vectors.sum(axis=0) ** 2).sum())) - noise) ** 2
     as_large = sum(int((((signs @ vectors) ** 2).sum(axis=1) >= least).sum()) for signs in patterns)
-    return SignFlips(counted_p(as_large, flips, exact), counted_p(int(exact), flips, exact), flips, exact)
+    return SignFlips(counted_p(as_large, flips, exact), counted_p(int(exact), flips, exact), flips)
 
 
 def sign_patterns(n: int, draws: int, exact_up_to: int = EXACT_UP_TO) -> tuple[Iterator[Floats], int, bool]:
@@ -74,35 +73,35 @@ def random_signs(n: int, count: int) -> Iterator[Floats]:
         yield np.asarray(1 - 2 * bits, dtype=np.float64)
 
 
-def flip_means(differences: Floats, draws: int = DRAWS) -> SignFlips:
+def flip_means(differences: Floats) -> SignFlips:
     """Test each row of `differences` [P, n units]: is its mean zero? Two-sided; units are exchangeable up to sign.
 
-    Exact over all patterns up to 17 units, else over `draws` random ones from a fixed seed with p = (b + 1) / (m + 1).
+    Exact over all patterns up to 17 units, else over DRAWS random ones from a fixed seed with p = (b + 1) / (m + 1).
     A row's zeros change no sum, so they change no p. `sign_flip` is the same test for one vector.
     """
     sums = np.abs(differences.sum(axis=1))
     p_min = np.minimum(1.0, 2.0 ** (1.0 - (differences != 0).sum(axis=1)))
-    patterns, flips, exact = sign_patterns(differences.shape[1], draws)
+    patterns, flips, exact = sign_patterns(differences.shape[1], DRAWS)
     least = sums - 1e-10 * np.abs(differences).sum(axis=1)  # sums that are equal but for rounding must tie
     as_large = np.zeros(len(differences), dtype=np.int64)
     for signs in patterns:
         for block in blocks(len(signs), CELLS // max(1, len(differences))):
             as_large += (np.abs(signs[block] @ differences.T) >= least).sum(axis=0)
     least_p = np.maximum(p_min, counted_p(int(exact), flips, exact))
-    return SignFlips(counted_p(as_large, flips, exact), least_p, flips, exact)
+    return SignFlips(counted_p(as_large, flips, exact), least_p, flips)
 
 
-def bootstrap_counts(n: int, draws: int = DRAWS, seed: int = SEED) -> Iterator[Floats]:
-    """Yield chunks [draws, n] of how often each of n units is drawn, n draws with replacement (Efron 1979), always the
-    same ones with the same seed."""
-    generator = np.random.default_rng(seed)
-    for block in blocks(draws, CELLS // n):
+def bootstrap_counts(n: int) -> Iterator[Floats]:
+    """Yield chunks [draws, n], DRAWS in all, of how often each of n units is drawn with replacement (Efron 1979); the
+    same ones at every call."""
+    generator = np.random.default_rng(SEED)
+    for block in blocks(DRAWS, CELLS // n):
         rows = length(block)
         drawn = generator.integers(0, n, (rows, n)) + np.arange(rows)[:, None] * n
         yield np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n).astype(np.float64)
 
 
-def percentile_interval(values: Floats, level: float = 0.95) -> Floats:
+def percentile_interval(values: Floats, level: float) -> Floats:
     """Return [..., 2]: the middle `level` of the last axis of `values` (the percentile interval of the bootstrap)."""
     ends = np.quantile(values, [(1 - level) / 2, (1 + level) / 2], axis=-1)
     return np.moveaxis(ends, 0, -1)

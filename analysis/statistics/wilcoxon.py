@@ -74,8 +74,7 @@ def null_lower_tail(doubled: tuple[int, ...]) -> Floats:
     return np.cumsum(chances)
 
 
-def largest_within(n: int, level: float) -> tuple[int, float]:
-    """Return the largest k with P(W <= k) <= level for n ranks without ties, -1 where there is none, and that P."""
+def largest_within(n: int, level: float) -> int:
+    """Return the largest k with P(W <= k) <= level for n ranks without ties; -1 where there is none."""
     tail = null_lower_tail(tuple(range(2, 2 * n + 2, 2)))[::2]  # doubled ranks: every second value is a sum
-    k = int(np.searchsorted(tail, level * (1 + 1e-9), side="right")) - 1
-    return k, float(tail[k]) if k >= 0 else 0.0
+    return int(np.searchsorted(tail, level * (1 + 1e-9), side="right")) - 1

@@ -39,8 +39,7 @@ def compare_pairs(
     them has fewer than three seeds; `p, p_holm`: of the primary test, nan there; `p_wilcoxon, p_wilcoxon_holm`;
     `significant`: BOTH, TASKS_ONLY (Wilcoxon's Holm p passes alone) or NO. Then `p_equivalent, p_equivalent_holm,
     equivalent` within `rope`; `detectable` in four of five studies of these tasks and seeds at alpha / `family_size`;
-    the fields of `SeedTest`; those of `SignedRank`; the Hodges-Lehmann difference with its interval; `d_z`, mean over
-    standard deviation of tasks.
+    the fields of `SeedTest`; those of `SignedRank`; the Hodges-Lehmann difference with its interval.
     """
     names = np.array(matrix.columns, dtype=object)
     places = pair_places(names, control)
@@ -65,12 +64,10 @@ def _tested(means: Floats, of: Spreads, places: Places, settings: Settings, leve
     columns = {"mean_difference": mean, "low": mean - half, "high": mean + half}
     columns |= {"p": two_sided(seeds), "p_wilcoxon": ranks.p, "p_equivalent": outside(seeds, settings.rope)}
     columns |= {"detectable": _detectable(of, first, second, level)}
-    columns |= {"mean_first": means[first].mean(axis=1), "mean_second": means[second].mean(axis=1)}
     columns |= {name: value for name, value in vars(seeds).items() if name != "mean"}
     columns |= {name: value for name, value in vars(ranks).items() if name != "p"}
-    typical, spread = typical_difference(d, ranks, settings.alpha, settings.decimals), error * np.sqrt(d.shape[1])
-    columns |= {"hodges_lehmann": typical.estimate, "hl_low": typical.low, "hl_high": typical.high}
-    return columns | {"d_z": np.divide(mean, spread, out=np.full(len(d), np.nan), where=spread > 0)}
+    typical = typical_difference(d, ranks, settings.alpha, settings.decimals)
+    return columns | {"hodges_lehmann": typical.estimate, "hl_low": typical.low, "hl_high": typical.high}
 
 
 def _detectable(of: Spreads, first: Ints, second: Ints, level: float) -> Floats:

@@ -111,7 +111,7 @@ def _frame(tested: list[_Tested]) -> pd.DataFrame:
         columns |= {"n_items": len(items.ids), "n_seeds": len(one.seeds)}
         columns |= {"score_first": test.value[one.first], "score_second": test.value[one.second]}
         columns |= {"difference": test.difference, "low_items": test.interval[:, 0], "high_items": test.interval[:, 1]}
-        columns |= {"p": test.p, "p_min": test.p_min, "draws": test.flips, "exact": test.exact}
+        columns |= {"p": test.p, "p_min": test.p_min, "draws": test.flips}
         parts.append(pd.DataFrame(columns))
     table = pd.concat(parts, ignore_index=True)
     return table.assign(p_holm=holm_within(table["p"], table["task"]))

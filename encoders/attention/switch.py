@@ -1,6 +1,5 @@
 """A decoder as it runs: its layers, the kernel and the pattern of their attention, the layout of a batch for it."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -12,7 +11,7 @@ from cli.errors import UserError
 from encoders.attention.pattern import Pattern, earlier, whole_text
 from encoders.attention.unpadded import UNPADDED, Segments
 from encoders.tokens import Batch
-from poolers.shared.base import TEXT, Pooler
+from poolers.shared.base import TEXT
 from poolers.shared.packed import Packed
 
 TAKE_ANY = ("eager", "sdpa", UNPADDED)  # kernels that take any pattern; others know causal and bidirectional alone
@@ -20,10 +19,6 @@ TAKE_ANY = ("eager", "sdpa", UNPADDED)  # kernels that take any pattern; others 
 # decides its rotary base, so kinds must stay.
 WINDOWLESS = ("mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe")
 ROWS = (*WINDOWLESS, "llama", "olmo2", "olmoe", "qwen2_moe")  # tests/encoders/test_families.py
-NO_PADDING = (
-    "model.attn_implementation=unpadded has no states of padding, which the pooler reads with last_real=false or "
-    "mask_padding=false. Give auto, sdpa or eager, or leave these keys at true."
-)
 
 
 def kernel_of(model: dict[str, Any], config: Any, padding: bool = False) -> str:
@@ -32,7 +27,7 @@ def kernel_of(model: dict[str, Any], config: Any, padding: bool = False) -> str:
     padding: whether a pooler reads states of padding. Raises `UserError` for `unpadded` where it cannot be had.
     """
     kernel = model["attn_implementation"]
-    refuse_unpadded(model, padding)
+    refuse_unpadded(kernel, padding)
     window = getattr(config, "sliding_window", None)  # texts share a row where attention is over all tokens of a text
     takes_rows = config.model_type in ROWS and (window is None or window > config.max_position_embeddings)
     if kernel == UNPADDED and not takes_rows:
@@ -47,10 +42,13 @@ def kernel_of(model: dict[str, Any], config: Any, padding: bool = False) -> str:
     return "sdpa" if torch.cuda.is_available() and knows_sdpa(config) else "eager"
 
 
-def refuse_unpadded(model: dict[str, Any], padding: bool) -> None:
-    """Raise `UserError` where `model` asks for the kernel without padding, and a pooler reads states of padding."""
-    if model["attn_implementation"] == UNPADDED and padding:
-        raise UserError(NO_PADDING)
+def refuse_unpadded(kernel: str, padding: bool) -> None:
+    """Raise `UserError` for the kernel without padding where a pooler reads states of padding, which were zeros."""
+    if kernel == UNPADDED and padding:
+        raise UserError(
+            "model.attn_implementation=unpadded has no states of padding, which the pooler reads with last_real=false "
+            "or mask_padding=false. Give auto, sdpa or eager, or leave these keys at true."
+        )
 
 
 def knows_sdpa(config: Any) -> bool:
@@ -61,12 +59,6 @@ def knows_sdpa(config: Any) -> bool:
 def is_unpadded(backbone: PreTrainedModel) -> bool:
     """Return whether the decoder takes its texts as one row (`model.attn_implementation=unpadded`)."""
     return backbone.config._attn_implementation == UNPADDED
-
-
-def check_padding(backbone: PreTrainedModel, poolers: Iterable[Pooler]) -> None:
-    """Raise `UserError` where one of `poolers` reads states of padding and the decoder has none, so zeros."""
-    if is_unpadded(backbone) and any(getattr(pooler, "reads_padding", False) for pooler in poolers):
-        raise UserError(NO_PADDING)
 
 
 def set_attention(backbone: PreTrainedModel, pattern: Pattern) -> None:

@@ -35,7 +35,6 @@ from records.run_folder import RunFolder
 from tests.cells import reads_routers
 from tests.triples import write_triples
 from training import run as running
-from training import run as training_run
 from training.cost import TrainingFlops, training_flops
 from training.module import StepModule
 from training.set_up import save_trained
@@ -236,7 +235,7 @@ def flops_whatever_the_attention(cfg: dict) -> TrainingFlops:
 def recorded(cfg: dict, folder: Path) -> Run:
     """Train `cfg` by the real code path and watch it."""
     run = Run(cfg, folder)
-    fit, update, drawn = training_run.fit, StepModule._update, fused_lora.draw_kept
+    fit, update, drawn = running.fit, StepModule._update, fused_lora.draw_kept
 
     def watched_fit(config, module, *rest):
         run.module, run.validation = module, module.objective.validation
@@ -256,10 +255,10 @@ def recorded(cfg: dict, folder: Path) -> Run:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(running, "training_flops", flops_whatever_the_attention)
-        patch.setattr(training_run, "fit", watched_fit)
+        patch.setattr(running, "fit", watched_fit)
         patch.setattr(StepModule, "_update", watched_update)
         patch.setattr(fused_lora, "draw_kept", watched_draw)
-        training_run.train_run(cfg, RunFolder(folder))
+        running.train_run(cfg, RunFolder(folder))
     return run
 
 

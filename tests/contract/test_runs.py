@@ -14,6 +14,7 @@ from peft import PeftModel
 from peft.tuners.tuners_utils import BaseTunerLayer
 from safetensors.torch import load_file
 
+from cli.compose import composed, plain
 from encoders.attention.probe import sight
 from encoders.backbone import load_backbone
 from encoders.fast.fused_lora import fuse_lora
@@ -117,7 +118,8 @@ def test_in_memory_or_loaded_apart_or_merged(run_of, pooler, attn):
 def test_in_the_train_script_or_in_the_evaluate_script(run_of, tmp_path, pooler, attn):
     """The vectors of the run's own last validation, and those that evaluate.py's candidate makes of the same texts."""
     run = run_of(pooler, attn)
-    (candidate,) = candidates({"run": str(run.folder), "results": str(tmp_path), "untrained": None})
+    cfg = plain(composed("evaluate", [f"run={run.folder}", f"results={tmp_path}"]))
+    (candidate,) = candidates(cfg)
     evaluated = torch.from_numpy(candidate.load().encode(run.validation.documents))
     assert apart(evaluated, run.validation.vectors) < FLOAT32
 

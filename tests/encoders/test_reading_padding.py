@@ -8,7 +8,7 @@ from transformers import AutoModel
 
 from cli.errors import UserError
 from encoders.loading import build_tokenizer, untrained
-from encoders.readings import load_readings
+from encoders.readings import Readings, load_readings
 from poolers.shared.registry import build_pooler
 from records.files import stream_seed
 from training.checks import check_sizes
@@ -82,3 +82,5 @@ def test_one_reading_of_padding_gives_all_a_padded_decoder(compose_cell):
         np.testing.assert_allclose(found[name], wanted[order], atol=2e-6)
     alone = load_readings(cfg, None, {"mean": poolers["mean"]})
     assert alone.text_encoder.settings["kernel"] == "unpadded"
+    with pytest.raises(UserError, match="no states of padding"):
+        Readings(alone.text_encoder.encoder, loaded.readings.readings)

@@ -25,8 +25,11 @@ def test_the_recipe_follows_the_base(words, study, lr):
 
 
 def test_a_sweep_has_one_recipe():
-    assert with_recipe(["model=tiny,mistral_7b"]) == ["experiment=finetune", "model=tiny,mistral_7b"]
-    assert with_recipe(["model=tiny,tiny_moe"]) == ["model=tiny,tiny_moe"]
+    mixed = ("model=tiny,mistral_7b", "model=glob(qwen*)", "model=choice(qwen2_0_5b,tiny)", "model.path=a,assets/b")
+    for word in mixed:
+        assert with_recipe([word]) == ["experiment=finetune", word]
+    for word in ("model=tiny,tiny_moe", "model=glob(tiny*)", "model.path=choice(assets/tiny,assets/tiny_moe)"):
+        assert with_recipe([word]) == [word]
 
 
 @pytest.mark.slow
