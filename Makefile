@@ -52,23 +52,23 @@ audit: ## which keys differ between the study's runs, beside pooler and attentio
 TRAIN = $(RUN) train.py -m seed=$(subst $() ,$(comma),$(strip $(NUMBERS))) runs_dir="$$RUNS" trainer.progress=lines
 llm2vec: $(VENV)/.installed ## LLM2Vec on the bundled default: MNTP, SimCSE, then {causal, bi} x {none, MNTP, SimCSE, both} x three poolings
 	$(TRAIN) study=llm2vec objective=mntp pooler=mean attn=causal,bi
-	$(TRAIN) study=llm2vec objective=simcse pooler=mean attn=causal,bi stages=none,mntp
-	$(TRAIN) study=llm2vec pooler=eos,mean,weightedmean attn=causal,bi stages=none,mntp,simcse,mntp_simcse
+	$(TRAIN) study=llm2vec objective=simcse pooler=mean attn=causal,bi init=none,mntp
+	$(TRAIN) study=llm2vec pooler=eos,mean,weightedmean attn=causal,bi init=none,mntp,simcse,mntp_simcse
 	$(RUN) evaluate.py run="$$RUNS/llm2vec/*/seed*" benchmark=docstrings untrained=also results="$$RUNS/llm2vec/scores"
-	$(RUN) evaluate.py run="$$RUNS/llm2vec+stages-*/*/seed*" benchmark=docstrings untrained=also results="$$RUNS/llm2vec/scores"
-	$(RUN) -m analysis scores="$$RUNS/llm2vec/scores" factors=[pooler,attn,lineage] out="$$RUNS/llm2vec/tables" report=true
+	$(RUN) evaluate.py run="$$RUNS/llm2vec+init-*/*/seed*" benchmark=docstrings untrained=also results="$$RUNS/llm2vec/scores"
+	$(RUN) -m analysis scores="$$RUNS/llm2vec/scores" factors=[pooler,attn,init.merge] out="$$RUNS/llm2vec/tables" report=true
 
 # What is finished is skipped, so each of these lines may be given again. All that designs differ in is a factor of the
 # table: a doubled input, an earlier stage (whose cost is in the column of FLOPs), another base (whose experts LoRA leaves
 # alone: a footnote).
-FACTORS = pooler,attn,attn.layers,template,max_length,lineage,objective.matryoshka,pooler.reading,model
+FACTORS = pooler,attn,attn.layers,template,max_length,init.merge,objective.matryoshka,pooler.variant,model
 DENSE   = model1,model2,model3,model4,model5,eos_bi,mean,mean_bi,sgpt,bellm,bellm_2,nv_embed,echo,echo_last,echo_long,prompteol,repllama,e5,gritlm,matryoshka,llm2vec_mntp,llm2vec
 MIXTURE = model1,model5,moee,moee_bi,moee_routing,moee_head,moee_head_routing
 # The designs' folders; those of the stages (designs+objective-mntp) hold no design.
 own = "'$$RUNS/designs$(1)/*/seed*'"
 designs: $(VENV)/.installed ## every published design on the bundled default: train, score, compare
 	$(TRAIN) study=designs objective=mntp pooler=mean attn=bi
-	$(TRAIN) study=designs objective=simcse pooler=mean attn=bi stages=mntp
+	$(TRAIN) study=designs objective=simcse pooler=mean attn=bi init=mntp
 	$(TRAIN) study=designs design=$(DENSE)
 	$(TRAIN) study=designs design=$(MIXTURE) model=tiny_moe axes=[model,design]
 	$(RUN) evaluate.py run=[$(call own,),$(call own,+[!o]*),$(call own,+objective.*)] benchmark=docstrings results="$$RUNS/designs/scores"

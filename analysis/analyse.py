@@ -13,7 +13,7 @@ from analysis.scores.long_table import Scores
 from analysis.scores.tasks import sort_types
 from analysis.settings import Settings
 from analysis.tables.compared_pairs import ALL, compare_pairs
-from analysis.tables.material import Material
+from analysis.tables.comparison import Comparison
 from analysis.tables.means import seed_means
 from analysis.tables.sections import sections
 from analysis.verdict import verdict
@@ -23,7 +23,7 @@ from analysis.verdict import verdict
 class Result:
     """All that the renderings need. `notes`: on the whole; those of a section stand there."""
 
-    material: Material  # settings, designs, scores, pairs
+    comparison: Comparison  # settings, designs, scores, pairs
     sections: list[Section]  # tables, figures and csv files, in the order in which they are shown
     notes: list[str]
     verdict: str
@@ -39,18 +39,18 @@ def analyse(settings: Settings) -> Result:
     """Load, choose, complete, check, test. Raises UserError for anything in the input that the user can mend."""
     scores = complete(choose(load(settings), settings), settings.missing)
     rule = controlled(scores.designs, scores.tasks, settings)
-    material = _material(replace(settings, against=scores.control), scores, rule)
+    comparison = _material(replace(settings, against=scores.control), scores, rule)
     notes = [*rule.said, *scores.notes, *scores.reading]  # last: how files were read changes no table
-    return Result(material, sections(material), notes, verdict(material), rule)
+    return Result(comparison, sections(comparison), notes, verdict(comparison), rule)
 
 
-def _material(settings: Settings, scores: Scores, rule: Control) -> Material:
+def _material(settings: Settings, scores: Scores, rule: Control) -> Comparison:
     """Return the means and tests of checked scores."""
     types = _tasks_by_type(scores.frame, settings.types)
     blocks = types if len(types) == 1 else {**types, ALL: scores.tasks}
     matrix = seed_means(scores.frame, list(scores.designs), scores.tasks)
     pairs = compare_pairs(matrix, blocks, settings, settings.against, scores.frame)
-    return Material(
+    return Comparison(
         settings, scores.designs, settings.against, types, blocks, scores.frame, matrix, pairs, rule.footnotes
     )
 

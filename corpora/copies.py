@@ -17,8 +17,8 @@ import numpy as np
 
 from cli.errors import reading
 from corpora.triples import Triple
+from records.earlier_runs import data_parts
 from records.files import replacing
-from records.lineage import data_parts
 
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 WORD = re.compile(rf"[{UNSPACED}]|[^\W_{UNSPACED}]+")  # a letter of a script without spaces is a word

@@ -17,8 +17,8 @@ from encoders.backbone import check_names
 from encoders.fast.fused_lora import fuse_lora
 from encoders.fast.passes import use_quick_dropout
 from encoders.mixse import Mixing, mix, mixture_of
+from records.earlier_runs import ADAPTER, Stage
 from records.files import of_file, of_value, stream_seed
-from records.lineage import ADAPTER, Stage
 
 Config = dict[str, Any]
 PLACE, TENSORS = Path(ADAPTER).parts  # PEFT's names

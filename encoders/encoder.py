@@ -29,7 +29,7 @@ class Encoder(nn.Module):
     def __init__(self, backbone: PreTrainedModel, pooler: Pooler, normalize: bool, compute: torch.dtype) -> None:
         super().__init__()
         self.backbone, self.pooler, self.normalize, self.compute = backbone, pooler, normalize, compute
-        self.lineage: list[dict[str, Any]] = []  # facts of the stages that are merged into the backbone
+        self.merged: list[dict[str, Any]] = []  # facts of the stages that are merged into the backbone
         self.texts_of_step = 1  # what a mean over the texts of a whole step is divided by
         self.start: dict[str, Any] = {}  # facts of the runs that the adapter starts as
 

@@ -131,7 +131,7 @@ class CachedEncoder(Encoder):
 
     def __init__(self, encoder: Encoder, cache: StateCache) -> None:
         super().__init__(encoder.backbone, encoder.pooler, encoder.normalize, encoder.compute)
-        self.cache, self.lineage = cache, encoder.lineage
+        self.cache, self.merged = cache, encoder.merged
 
     def train(self, mode: bool = True) -> "CachedEncoder":
         """Set the mode of the pooler."""
@@ -158,7 +158,7 @@ def open_states(encoder: Encoder, cfg: Config, precision: Precision) -> CachedEn
 
 def identity(encoder: Encoder, cfg: Config, precision: Precision) -> Config:
     """All that a state depends on, besides the text's own tokens: what differs here never shares a cache."""
-    computed = deciding(cfg, encoder.lineage, precision) | rounding(encoder.backbone)
+    computed = deciding(cfg, encoder.merged, precision) | rounding(encoder.backbone)
     return {**computed, "max_length": cfg["max_length"]}
 
 

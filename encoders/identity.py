@@ -53,7 +53,7 @@ def base_fingerprints(model: Config) -> dict[str, str]:
     }
 
 
-def deciding(cfg: Config, lineage: Sequence[Config], precision: Precision) -> Config:
+def deciding(cfg: Config, merged: Sequence[Config], precision: Precision) -> Config:
     """Return all that decides a state: where two encoders differ here, the same tokens have other states.
 
     The base's files, the configuration that its backbone is built with, merged stages, attention and number formats.
@@ -61,7 +61,7 @@ def deciding(cfg: Config, lineage: Sequence[Config], precision: Precision) -> Co
     shape = load_config(cfg["model"])
     return {
         **base_fingerprints(cfg["model"]),
-        **({"lineage": [stage["adapter_sha256"] for stage in lineage]} if lineage else {}),
+        **({"merged": [stage["adapter_sha256"] for stage in merged]} if merged else {}),
         "model": {k: v for k, v in shape.to_dict().items() if not k.startswith("_") and k not in OF_THE_FILE},
         "attention": pattern_of(cfg["attn"]).identity,
         "precision": precision.name,

@@ -32,8 +32,8 @@ from encoders.text_encoder import TextEncoder
 from encoders.tokens import TextTokenizer, check_positions
 from poolers.shared.base import Pooler
 from poolers.shared.registry import build_pooler, reads_padding, refuse_blind
+from records.earlier_runs import Stage, read_stages, recorded_stages
 from records.files import of_tensors, of_value, stream_seed
-from records.lineage import Stage, read_stages, recorded_stages
 from records.manifest import check_base, read_manifest
 from records.run_folder import START
 
@@ -49,13 +49,13 @@ def build_encoder(
 ) -> Encoder:
     """Build backbone, attention and pooler of `cfg`, the head at its seeded start; refuse attention that leaks.
 
-    stages: merged into the backbone; None: those of cfg["lineage"]. others: poolers that read the same backbone.
+    stages: merged into the backbone; None: those of cfg["init"]["merge"]. others: poolers that read the same backbone.
     """
     torch.backends.cuda.matmul.allow_tf32 = cfg["tf32"]  # a CPU has no such units
     be_deterministic(cfg["deterministic"])
-    stages = read_stages(cfg.get("lineage")) if stages is None else stages
+    stages = read_stages(cfg["init"]["merge"]) if stages is None else stages
     if stages:
-        refuse_quantised(cfg, "lineage=")
+        refuse_quantised(cfg, "init.merge=")
         check_base({stage.folder: stage.manifest for stage in stages}, base_fingerprints(cfg["model"]))
     for pooler_config in (cfg["pooler"], *others):
         refuse_blind(pooler_config, cfg["attn"]["name"])
@@ -74,7 +74,7 @@ def build_encoder(
     pooler = build_pooler(cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, seed, experts).to(device)
     prove_routers(backbone, [pooler])
     encoder = Encoder(backbone, pooler, cfg["normalize"], precision.compute)
-    encoder.lineage = [stage.facts for stage in stages]
+    encoder.merged = [stage.facts for stage in stages]
     return encoder
 
 
@@ -144,7 +144,7 @@ def _held(run: Path | None) -> Path | None:
 
 
 def _stages(cfg: Config, run: Path | None) -> list[Stage]:
-    return recorded_stages(_whole(run), cfg.get("lineage")) if run else read_stages(cfg.get("lineage"))
+    return recorded_stages(_whole(run), cfg["init"]["merge"]) if run else read_stages(cfg["init"]["merge"])
 
 
 def _whole(run: Path) -> Path:

@@ -151,7 +151,7 @@ class TextEncoder:
         return self.run(texts, instruction, lambda batch: self.encoder(batch).cpu().numpy())
 
     def run(self, texts: Sequence[str], instruction: str, compute: Callable[[Batch], T]) -> Iterator[tuple[Chunk, T]]:
-        """As `parts`, with `compute` in place of this encoder's own vectors: several readings of one forward pass."""
+        """As `parts`, with `compute` in place of this encoder's own vectors: several variants of one forward pass."""
         training = self.encoder.training
         self.encoder.eval()  # dropout off, also where a run in training is validated
         try:

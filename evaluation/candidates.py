@@ -12,19 +12,19 @@ from cli.errors import UserError
 from cli.limits import check_dims
 from evaluation.embeddings import Embeddings, Encoder, let_go, shared
 from evaluation.words import evaluate_words
+from records.earlier_runs import read_stages
 from records.files import of_value
-from records.lineage import read_stages
 from records.manifest import check_code, read_manifest
 from records.run_folder import START, model_name, untrained_study, whole_study
 
 Config = dict[str, Any]
 IN_WORD = {  # pooler -> its keys that `pooler_word` says
     "layer": ("layer", "pooling"),
-    "moee": ("reading", "alpha", "hidden_tokens", "hidden_layers", "routing_tokens"),
+    "moee": ("variant", "alpha", "hidden_tokens", "hidden_layers", "routing_tokens"),
 }
 OF_A_START = (  # what a run's manifest says before the first step, whatever its objective adds afterwards
     *("manifest_version", "study", "pooler", "attn", "seed", "config", "data"),
-    *("base_weights_sha256", "tokenizer_sha256", "base_config_sha256", "lineage", "experts", "start"),
+    *("base_weights_sha256", "tokenizer_sha256", "base_config_sha256", "merged", "experts", "start"),
     *("precision", "dtypes", "device", "kernel", "elementwise", "parameters", "seeds", "threads"),
     *("versions", "machine", "code"),
 )
@@ -133,36 +133,36 @@ def _whole(cfg: Config) -> list[Candidate]:
 
 def _zero_shot(cfg: Config) -> Candidate:
     """An encoder that no run made; its study names what gives vectors of their own, as train.py does."""
-    stages = read_stages(cfg.get("lineage"))
+    stages = read_stages(cfg["init"]["merge"])
     in_word = [f"pooler.{key}" for key in IN_WORD.get(cfg["pooler"]["name"], ())]
     study = untrained_study(cfg, ["evaluation.dims", "evaluation.instructions", *in_word])
     manifest = {"study": study, "pooler": pooler_word(cfg["pooler"]), "attn": cfg["attn"]["name"]}
     if stages:
-        manifest["lineage"] = [stage.facts for stage in stages]
+        manifest["merged"] = [stage.facts for stage in stages]
     results = Path(cfg["results"] or Path(cfg["runs_dir"]) / cfg["study"] / "scores")
     return Candidate({**manifest, "seed": cfg["seed"], "status": "untrained", "config": cfg}, results)
 
 
 def pooler_word(pooler: Config) -> str:
-    """Return the name of an untrained pooler in folders and tables; each layer, pooling and reading has its own."""
+    """Return the name of an untrained pooler in folders and tables; each layer, pooling and variant has its own."""
     if pooler["name"] == "moee":
         return _moee_word(pooler)
     return f"layer{pooler['layer']}_{pooler['pooling']}" if pooler["name"] == "layer" else pooler["name"]
 
 
 def _moee_word(pooler: Config) -> str:
-    """Return `moee` for the reading as published, else what differs too: `moee_hidden_mean_all`."""
-    reading, layers = pooler["reading"], pooler["hidden_layers"]
+    """Return `moee` for the variant as published, else what differs too: `moee_hidden_mean_all`."""
+    variant, layers = pooler["variant"], pooler["hidden_layers"]
     of_hidden, of_routing = pooler["hidden_tokens"], pooler["routing_tokens"]
-    tokens = [of_routing if reading == "routing" else of_hidden]
-    if reading in ("concat", "sum") and of_hidden != of_routing:
+    tokens = [of_routing if variant == "routing" else of_hidden]
+    if variant in ("concat", "sum") and of_hidden != of_routing:
         tokens = [f"h{of_hidden}", f"r{of_routing}"]
-    parts = [f"{pooler['alpha']:g}"] if reading == "sum" and pooler["alpha"] != 1 else []
-    if reading != "routing" and layers != "last":
+    parts = [f"{pooler['alpha']:g}"] if variant == "sum" and pooler["alpha"] != 1 else []
+    if variant != "routing" and layers != "last":
         parts += [*tokens, layers]
     elif tokens != ["last"]:
         parts += tokens
-    return "_".join(["moee", *([reading] if reading != "sum" or parts else []), *parts])
+    return "_".join(["moee", *([variant] if variant != "sum" or parts else []), *parts])
 
 
 def finished_runs(patterns: str | list[str]) -> list[tuple[Path, Config]]:

@@ -12,9 +12,9 @@ from cli.limits import Limit, check_dims, check_limits, real
 from encoders.limits import ENCODER, ENCODER_WORDS
 from evaluation.candidates import Candidate, Config, candidates, configured
 from evaluation.instructions import MODES, read_instructions
-from evaluation.readings import check_readings, read_by, share_starts
 from evaluation.results import model_folder
 from evaluation.scoring import Options, Outcome, of_disk, score
+from evaluation.variants import check_variants, read_by, share_starts
 
 LIMITS = ENCODER | {
     "overlap": real(0, "not counted", largest=1),
@@ -28,7 +28,7 @@ WORDS = ENCODER_WORDS | {
     "untrained": (None, "also", "only"),
     "benchmark.kind": ("docs", "mteb"),
 }
-OF_OURS = ("run", "readings", "untrained", "instructions", "predictions")  # keys that foreign= knows nothing of
+OF_OURS = ("run", "variants", "untrained", "instructions", "predictions")  # keys that foreign= knows nothing of
 
 
 class UnfinishedError(UserError):
@@ -38,13 +38,13 @@ class UnfinishedError(UserError):
 
 
 def check(cfg: Config) -> list[str]:
-    """Refuse numbers and words that are not allowed, before anything is imported or read; return the readings."""
+    """Refuse numbers and words that are not allowed, before anything is imported or read; return the variants."""
     check_limits(cfg, LIMITS, WORDS)
     check_dims("evaluation.dims", cfg["evaluation"]["dims"])
     idle = [key for key in OF_OURS if cfg["foreign"] and cfg[key]]
     if idle:
         raise UserError(f"foreign= does not go with {idle[0]}=. Leave one of them out.")
-    return check_readings(cfg["readings"])
+    return check_variants(cfg["variants"])
 
 
 def check_words(words: Sequence[str]) -> None:
@@ -59,11 +59,11 @@ def check_words(words: Sequence[str]) -> None:
 
 def run(cfg: Config) -> list[Outcome]:
     """Score all that `cfg` (conf/evaluate.yaml) asks for; return the outcomes, in order."""
-    readings = check(cfg)
+    variants = check(cfg)
     if cfg["instructions"] is not None:
         cfg["evaluation"]["instructions"] = cfg["instructions"]
     encoders = [] if cfg["foreign"] else candidates(cfg)  # what is wrong shows before anything slow is imported
-    encoders = read_by(encoders, readings) if readings else encoders
+    encoders = read_by(encoders, variants) if variants else encoders
     import torch
 
     from evaluation.tasks.chosen import task_set
@@ -77,7 +77,7 @@ def run(cfg: Config) -> list[Outcome]:
 
         outcomes = [score_foreign(cfg, tasks)]
     else:
-        outcomes = _score_all(encoders if readings else share_starts(encoders), tasks, cfg)
+        outcomes = _score_all(encoders if variants else share_starts(encoders), tasks, cfg)
     print(f"\n{score_table(outcomes)}\n")
     uncontrolled = " allow=[manifest]" if cfg["foreign"] else ""
     for place in dict.fromkeys(outcome.folder.parents[2] for outcome in outcomes):

@@ -16,8 +16,8 @@ from evaluation import results
 from evaluation.candidates import Candidate
 from evaluation.embeddings import Embeddings
 from evaluation.instructions import Instructions
+from records.earlier_runs import texts_read
 from records.files import alone_in
-from records.lineage import texts_read
 
 # parts of the record that grow with the tasks
 BY_NAME = ("inputs", "tasks", "scores", "overlap", "empty", "instructions_used")
@@ -86,7 +86,7 @@ def score(
     every = [part for task in tasks for part in [*results.parts(task), task]]
     scoring = Scoring(candidate, options, embeddings, every, on_texts)
     outcome, meter = Outcome(candidate.title, scoring.folder), embeddings.encoder.meter
-    before = meter.texts  # readings of one checkpoint share a meter
+    before = meter.texts  # variants of one checkpoint share a meter
     for task in tasks:
         name = task.metadata.name
         on_task(name)

@@ -7,7 +7,7 @@ from cli.errors import UserError
 
 # Keys that the manifest of a run fixes: evaluate.py run=... leaves them without effect.
 FIXED_BY_A_RUN = (
-    *("model", "attn", "pooler", "token_choice", "head", "seed", "study", "lineage", "template", "stages"),
+    *("model", "attn", "pooler", "reference_fault", "head", "seed", "study", "init", "template"),
     *("text_length", "max_length", "normalize", "padding_side", "precision", "tf32", "deterministic", "token_budget"),
 )
 
@@ -30,10 +30,10 @@ def evaluate_words(arguments: Sequence[str]) -> list[str]:
         if idle:
             raise UserError(
                 f"{idle[0]}= has no effect with run=..., whose manifest fixes it. Leave it out, or give run=null: "
-                "with lineage=<run folder> that scores the run's adapter under another pooler."
+                "with init.merge=<run folder> that scores the run's adapter under another pooler."
             )
-    if given.get("readings", "null") != "null" and "pooler" in {key.lstrip("+").split(".")[0] for key in given}:
-        raise UserError("pooler= has no effect with readings=..., which name the poolers. Leave one of them out.")
+    if given.get("variants", "null") != "null" and "pooler" in {key.lstrip("+").split(".")[0] for key in given}:
+        raise UserError("pooler= has no effect with variants=..., which name the poolers. Leave one of them out.")
     others = [word for word in words if not word.startswith("benchmark=")]
     if "benchmark" in given:
         return [*others, *_benchmark(given["benchmark"])]

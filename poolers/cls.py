@@ -9,7 +9,7 @@ from poolers.shared.base import Pooler, States, TokenView
 
 
 class FirstToken(Pooler):
-    """The reading of BERT (arXiv 1810.04805) and SimCSE (arXiv 2104.08821, without supervision). No parameters."""
+    """The vector of BERT (arXiv 1810.04805) and SimCSE (arXiv 2104.08821, without supervision). No parameters."""
 
     @classmethod
     def takes_first(cls, settings: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from cli.errors import UserError
 from cli.limits import Limit
-from poolers.shared.base import Pooler, States, TokenView, token_choice_of
+from poolers.shared.base import Pooler, States, TokenView, which_tokens
 from poolers.shared.cross_attention import LIMITS, ONE_KEY, TOKENS, WORDS, CrossAttentionHead, sized
 
 
@@ -26,7 +26,7 @@ class LastLayerTrainable(Pooler):
     def __init__(
         self, hidden_size: int, num_layers: int, *, tokens: str, mask_padding: bool = True, **settings: Any
     ) -> None:
-        super().__init__(hidden_size, num_layers, **token_choice_of(settings))
+        super().__init__(hidden_size, num_layers, **which_tokens(settings))
         self.tokens, self.mask_padding = tokens, mask_padding
         self.head = CrossAttentionHead(hidden_size, **sized(hidden_size, settings))
         if self.head.of_instruction and tokens != "all":

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from cli.limits import Limit
-from poolers.shared.base import Pooler, States, TokenView, token_choice_of, weighted_mean
+from poolers.shared.base import Pooler, States, TokenView, weighted_mean, which_tokens
 from poolers.shared.cross_attention import LIMITS, WORDS, GegluMLP, sized
 
 
@@ -38,7 +38,7 @@ class LatentAttention(Pooler):
         start: str = "near_mean",
         **settings: Any,
     ) -> None:
-        super().__init__(hidden_size, num_layers, **token_choice_of(settings))
+        super().__init__(hidden_size, num_layers, **which_tokens(settings))
         size = sized(hidden_size, {"num_queries": num_latents, **settings})
         self.num_heads, self.head_dim = size["num_heads"], size["head_dim"]
         inner = self.num_heads * self.head_dim

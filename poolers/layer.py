@@ -19,19 +19,19 @@ POOLINGS: dict[str, type[Pooler]] = {"eos": LastToken, "mean": Mean, "weightedme
 class Layer(Pooler):
     """The states of layer `layer` (0 to L-1; L-1 is the last, after the final norm), pooled as `pooling` says.
 
-    No parameters. token_choice: which tokens are pooled, see `Pooler`. With layer L-1 it is `pooling` itself.
+    No parameters. which: which tokens are pooled, see `Pooler`. With layer L-1 it is `pooling` itself.
     """
 
     consumes: ClassVar[Literal["last", "layers"]] = "layers"
     limits: ClassVar[Mapping[str, Limit]] = {"layer": Limit(0)}
     words: ClassVar[Mapping[str, Sequence[Any]]] = {"pooling": tuple(POOLINGS)}
 
-    def __init__(self, hidden_size: int, num_layers: int, *, layer: int, pooling: str, **token_choice: Any) -> None:
-        super().__init__(hidden_size, num_layers, **token_choice)
+    def __init__(self, hidden_size: int, num_layers: int, *, layer: int, pooling: str, **which: Any) -> None:
+        super().__init__(hidden_size, num_layers, **which)
         if layer >= num_layers:
             raise UserError(f"pooler.layer is {layer}; this model's layers are 0 to {num_layers - 1}.")
         self.layers = [layer]
-        self.inner = POOLINGS[pooling](hidden_size, num_layers, **token_choice)
+        self.inner = POOLINGS[pooling](hidden_size, num_layers, **which)
 
     @classmethod
     def takes_last(cls, settings: Mapping[str, Any]) -> bool:

@@ -14,7 +14,7 @@ class Linear(Pooler):
     """W h, h the last layer's state of the "last" token or its "mean" over tokens (`tokens`); W starts orthogonal.
 
     match_params: W is a product of two matrices with a width between them that gives this many parameters; it stays
-    linear. With fewer than 2 D^2 its rank is limited. token_choice: which tokens are pooled, see `Pooler`.
+    linear. With fewer than 2 D^2 its rank is limited. which: which tokens are pooled, see `Pooler`.
     """
 
     needs_training: ClassVar[bool] = True
@@ -22,9 +22,9 @@ class Linear(Pooler):
     words: ClassVar[Mapping[str, Sequence[Any]]] = {"tokens": ("last", "mean")}
 
     def __init__(
-        self, hidden_size: int, num_layers: int, *, tokens: str, match_params: int | None = None, **token_choice: Any
+        self, hidden_size: int, num_layers: int, *, tokens: str, match_params: int | None = None, **which: Any
     ) -> None:
-        super().__init__(hidden_size, num_layers, **token_choice)
+        super().__init__(hidden_size, num_layers, **which)
         self.tokens = tokens
         between = [] if match_params is None else [max(1, round(match_params / (2 * hidden_size)))]
         self.map = nn.Sequential(

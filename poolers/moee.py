@@ -14,7 +14,7 @@ from poolers.shared.base import Pooler, RoutedStates, States, TokenView
 from poolers.shared.standardise import STANDARDISATIONS, Standardise
 
 WORDS: Mapping[str, Sequence[Any]] = {
-    "reading": ("hidden", "routing", "concat", "sum"),
+    "variant": ("hidden", "routing", "concat", "sum"),
     "hidden_tokens": ("last", "mean"),
     "routing_tokens": ("last", "mean"),
     "hidden_layers": ("last", "all", "mean"),
@@ -26,7 +26,7 @@ WORDS: Mapping[str, Sequence[Any]] = {
 class MoEE(Pooler):
     """Li and Zhou, arXiv 2410.10814, from one forward pass. No parameters to train.
 
-    reading: "hidden" (HS), "routing" (RW), "concat" [HS; RW], or "sum": cos(HS) + alpha cos(RW) of two texts. The sum
+    variant: "hidden" (HS), "routing" (RW), "concat" [HS; RW], or "sum": cos(HS) + alpha cos(RW) of two texts. The sum
     is the inner product of [HS / |HS|; sqrt(alpha) RW / |RW|], whose norm is constant, so it is one vector here and its
     cosine is the sum over 1 + alpha.
     HS: the last layer's state after the final norm; or of every layer's the concatenation or, as in the paper's
@@ -48,7 +48,7 @@ class MoEE(Pooler):
         num_layers: int,
         *,
         experts: Sequence[int],
-        reading: str,
+        variant: str,
         alpha: float,
         hidden_tokens: str,
         hidden_layers: str,
@@ -60,15 +60,15 @@ class MoEE(Pooler):
         **tokens: Any,
     ) -> None:
         super().__init__(hidden_size, num_layers, **tokens)
-        self.reading, self.alpha, self.hidden_layers = reading, float(alpha), hidden_layers
+        self.variant, self.alpha, self.hidden_layers = variant, float(alpha), hidden_layers
         self.hidden_tokens, self.routing_tokens, self.routing_weights = hidden_tokens, routing_tokens, routing_weights
         self.layers = [num_layers - 1] if hidden_layers == "last" else range(num_layers)
-        if reading == "routing":
+        if variant == "routing":
             self.layers = []
         kept = min(1, len(self.layers)) if hidden_layers == "mean" else len(self.layers)
-        widths = kept * hidden_size, 0 if reading == "hidden" else sum(experts)
+        widths = kept * hidden_size, 0 if variant == "hidden" else sum(experts)
         self.embedding_dim = sum(widths)
-        by_batch = reading == "hidden" and standardise == "batch"
+        by_batch = variant == "hidden" and standardise == "batch"
         self.of_hidden = Standardise(widths[0], "none" if by_batch or not widths[0] else standardise)
         self.of_routing = Standardise(widths[1], standardise if widths[1] else "none")
         if statistics:
@@ -77,7 +77,7 @@ class MoEE(Pooler):
     @classmethod
     def takes_last(cls, settings: Mapping[str, Any]) -> bool:
         """Of the hidden states, or of the routing weights, where they are read."""
-        unread = {"hidden": "routing_tokens", "routing": "hidden_tokens"}.get(settings["reading"])
+        unread = {"hidden": "routing_tokens", "routing": "hidden_tokens"}.get(settings["variant"])
         return any(settings[key] == "last" for key in ("hidden_tokens", "routing_tokens") if key != unread)
 
     def reduce(self, layer: int, hidden: Tensor, tokens: TokenView) -> Tensor:
@@ -96,13 +96,13 @@ class MoEE(Pooler):
         if states.hidden:
             averaged = self.hidden_layers == "mean"
             hidden = torch.stack(states.hidden).mean(dim=0) if averaged else torch.cat(states.hidden, dim=1)
-        return hidden, None if self.reading == "hidden" else torch.cat(states.routing, dim=1)
+        return hidden, None if self.variant == "hidden" else torch.cat(states.routing, dim=1)
 
     def forward(self, states: States, tokens: TokenView) -> Tensor:
         """Return [B, E], E = layers * D (D of their mean), sum N_l, or both together."""
         hidden, routing = self.parts(states)
         parts = [standard(x) for standard, x in ((self.of_hidden, hidden), (self.of_routing, routing)) if x is not None]
-        if self.reading == "sum":
+        if self.variant == "sum":
             parts = [F.normalize(parts[0], dim=-1), self.alpha**0.5 * F.normalize(parts[1], dim=-1)]
         return torch.cat(parts, dim=1)
 
@@ -125,6 +125,6 @@ class MoEE(Pooler):
             self.load_state_dict(load_file(file))
         except (OSError, RuntimeError, SafetensorError) as error:
             raise UserError(
-                f"pooler.statistics={file} cannot be read, or was made for another reading: "
+                f"pooler.statistics={file} cannot be read, or was made for another variant: "
                 f"{str(error).splitlines()[0]}. Make it again: train.py trainer.max_steps=0."
             ) from error

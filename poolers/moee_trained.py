@@ -1,4 +1,4 @@
-"""A trained head over routing weights, alone or joined to the layers' states: what MoEE's reading adds to training."""
+"""A trained head over routing weights, alone or joined to the layers' states: what MoEE's variant adds to training."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
@@ -7,14 +7,14 @@ import torch
 from torch import Tensor, nn
 
 from cli.limits import Limit
-from poolers.shared.base import Pooler, RoutedStates, States, TokenView, token_choice_of
+from poolers.shared.base import Pooler, RoutedStates, States, TokenView, which_tokens
 from poolers.shared.cross_attention import LIMITS, WORDS, CrossAttentionHead, sized
 
 
 class MoEETrained(Pooler):
     """The head of `multilayer` with one more key per MoE layer: its routing weights, mapped to D by a trainable matrix.
 
-    reading: "joined" (a vector of each layer, then of each router) or "routing" (the routers alone). tokens: whether
+    variant: "joined" (a vector of each layer, then of each router) or "routing" (the routers alone). tokens: whether
     a key is the "last" token's or the "mean". Each key has a trainable offset, from N(0, layer_weights_std^2). Routing
     weights enter as N_l p - 1, so that an even use of the experts is zero. head: head.* of conf/ and `sized`.
     """
@@ -24,7 +24,7 @@ class MoEETrained(Pooler):
     limits: ClassVar[Mapping[str, Limit]] = LIMITS
     words: ClassVar[Mapping[str, Sequence[Any]]] = {
         **WORDS,
-        "reading": ("joined", "routing"),
+        "variant": ("joined", "routing"),
         "tokens": ("last", "mean"),
     }
 
@@ -34,14 +34,14 @@ class MoEETrained(Pooler):
         num_layers: int,
         *,
         experts: Sequence[int],
-        reading: str,
+        variant: str,
         tokens: str,
         layer_weights_std: float = 0.02,
         **settings: Any,
     ) -> None:
-        super().__init__(hidden_size, num_layers, **token_choice_of(settings))
+        super().__init__(hidden_size, num_layers, **which_tokens(settings))
         self.tokens = tokens
-        self.layers = range(num_layers) if reading == "joined" else []
+        self.layers = range(num_layers) if variant == "joined" else []
         keys = len(self.layers) + len(experts)
         extra = (keys + sum(experts)) * hidden_size
         self.head = CrossAttentionHead(hidden_size, **sized(hidden_size, settings, extra))

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from cli.errors import UserError
 from cli.limits import Limit
-from poolers.shared.base import Pooler, States, TokenView, token_choice_of
+from poolers.shared.base import Pooler, States, TokenView, which_tokens
 from poolers.shared.cross_attention import LIMITS, ONE_KEY, TOKENS, WORDS, CrossAttentionHead, sized
 from poolers.shared.packed import Packed
 
@@ -41,7 +41,7 @@ class MultiLayerTrainable(Pooler):
         mask_padding: bool = True,
         **settings: Any,
     ) -> None:
-        super().__init__(hidden_size, num_layers, **token_choice_of(settings))
+        super().__init__(hidden_size, num_layers, **which_tokens(settings))
         self.tokens, self.mask_padding, self.layers = tokens, mask_padding, chosen_layers(layers, num_layers)
         self.reads_packed = tokens == "mean" or (tokens == "last" and self.last_real)
         extra = len(self.layers) * hidden_size if layer_weights else 0

@@ -9,15 +9,15 @@ from typing import Any
 
 from cli.compose import composition, flat, groups, options, own_keys, plain, with_recipe
 from cli.errors import UserError
+from records.earlier_runs import OTHER_RUNS, label, other_runs
 from records.files import of_value, write_json
-from records.lineage import OTHER_RUNS, label, other_runs
 from records.manifest import BOOKKEEPING, MANIFEST_VERSION, below, different_keys, read_manifest, sealed
 
 CHOOSING = ("experiment", "reference_fault")  # choose members of other groups: their name says it all
 # What tells the designs and stages of one study apart, and is looked up by the folder's name: named in every study.
-STAGES = ("objective", "objective.domains", "stages", "lineage", "lora.start", "lora.combine", "lora.weights")
-OF_A_DESIGN = ("design", *CHOOSING, "pooler", "attn", "adapter", "template", "token_choice", "head", "normalize")
-SOURCES = ("token_choice", "head", "attn", "text_length")  # other keys have their values: named here alone
+STAGES = ("objective", "objective.domains")
+OF_A_DESIGN = (*CHOOSING, "design", "init", "pooler", "attn", "adapter", "template", "head", "normalize")
+SOURCES = ("reference_fault", "head", "attn", "text_length")  # other keys have their values: named here alone
 START = "start"  # below a run's folder: adapter and head before the first step, where other runs give it these
 LONGEST_NAME = 60
 
@@ -114,7 +114,8 @@ def _deviations(
         implied |= {k: v for k, v in of_mix.items() if k.startswith("data@")}
     if with_recipe(other := [w for w in words if not w.startswith("experiment=")]) != other:
         implied["experiment"] = "finetune"  # the base's own recipe
-    named = [f"{k}-{v}" for k, v in sorted(members.items()) if k not in ("pooler", "attn") and v != implied.get(k)]
+    first = sorted(members.items(), key=lambda member: (member[0] != "objective", member))  # a glob tells stages by it
+    named = [f"{k}-{v}" for k, v in first if k not in ("pooler", "attn") and v != implied.get(k)]
     place = [f"{k}='{config[k]}'" for k in ("study", "runs_dir") if k in config]  # stages are found by them
     place += [f"seed={config['seed']}", *(w for w in fixed if not _chooses(w)), *map("=".join, members.items())]
     mine, base = flat(config), flat(plain(composition(program, tuple(place))[0]))

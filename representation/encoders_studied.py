@@ -52,7 +52,7 @@ class Studied:
     @property
     def stages(self) -> list[dict[str, Any]]:
         """Facts of the stages that the backbone has behind it: run, objective, adapter_sha256."""
-        facts: list[dict[str, Any]] = self.candidate.manifest.get("lineage") or []
+        facts: list[dict[str, Any]] = self.candidate.manifest.get("merged") or []
         return facts
 
     def encoder(self) -> TextEncoder:

@@ -16,18 +16,18 @@ from analysis.drawings.drawing import Drawing
 from analysis.drawings.style import MOST_DESIGNS
 from analysis.render import Section, Table, in_percent
 from encoders.vector_geometry import Floats, unit
-from evaluation.readings import read_by
 from evaluation.tasks.chosen import TaskSet
+from evaluation.variants import read_by
 from representation.encoders_studied import Studied, after_their_starts, distinct_backbones
 from representation.figures import heat_panels, look
-from representation.readings import arrays, readings_of, score_readings, type_means
 from representation.sections import each
 from representation.texts import Arrays, Text, Texts, gathered
+from representation.variants import arrays, score_variants, type_means, variants_of
 
 PLACE = 10
 FOLDER = "layer_scores"  # in the cache: among a study's scores, layers would be taken for designs of it
 BY = ["decoder", "pooling", "layer"]
-POOLINGS = {"mean": "mean of the tokens", "eos": "last token"}  # of a reading, in words
+POOLINGS = {"mean": "mean of the tokens", "eos": "last token"}  # of a variant, in words
 PANEL = 1.75, 1.7  # inches
 
 
@@ -66,14 +66,14 @@ def layer_scores(distinct: Sequence[Studied], tasks: TaskSet, settings: dict[str
     """
     place = Path(settings["cache_dir"]) / FOLDER
     names = [f"layer:*/{pooling}" for pooling in POOLINGS]
-    of = [(studied, reading) for studied in distinct for reading in read_by([studied.candidate], names)]
+    of = [(studied, variant) for studied in distinct for variant in read_by([studied.candidate], names)]
     labels = [studied.design for studied, _ in of]
-    readings = [replace(reading, results=place) for _, reading in of]
+    variants = [replace(variant, results=place) for _, variant in of]
     rows = []
-    for reading, kind, task, value in score_readings(readings, tasks, settings):
-        layer, _, pooling = reading.reading.removeprefix("layer:").partition("/")
-        label = labels[readings.index(reading)]
-        rows.append((label, reading.manifest["seed"], pooling, int(layer), kind, task, value))
+    for variant, kind, task, value in score_variants(variants, tasks, settings):
+        layer, _, pooling = variant.variant.removeprefix("layer:").partition("/")
+        label = labels[variants.index(variant)]
+        rows.append((label, variant.manifest["seed"], pooling, int(layer), kind, task, value))
     return pd.DataFrame(rows, columns=["decoder", "seed", "pooling", "layer", "type", "task", "score"])
 
 
@@ -117,8 +117,8 @@ def between_layers(vectors: Floats, measure: Callable[[Floats, Floats], float]) 
 def layer_vectors(studied: Studied, texts: Texts, wanted: Sequence[Text]) -> Arrays:
     """Return pooling -> [L, N, D], the vectors of `wanted` as the layers have them; CKA looks at their lengths too."""
     words = [f"layer:{i}/{p}" for p in POOLINGS for i in range(studied.encoder().encoder.pooler.num_layers)]
-    readings = readings_of(studied, dict(zip(words, words, strict=True)), normalize=False)
-    vectors = gathered(texts.passes(studied, wanted, arrays(readings)), len(wanted))
+    variants = variants_of(studied, dict(zip(words, words, strict=True)), normalize=False)
+    vectors = gathered(texts.passes(studied, wanted, arrays(variants)), len(wanted))
     return {p: np.stack([vectors[word] for word in words if word.endswith(f"/{p}")]) for p in POOLINGS}
 
 
@@ -171,7 +171,7 @@ def layer_curves(means: pd.DataFrame, over: str) -> Drawing:
 
 
 def layer_maps(within: pd.DataFrame, over: str) -> Drawing:
-    """Draw linear CKA of every two layers, a panel for each decoder and reading; within: of `layer_likeness`."""
+    """Draw linear CKA of every two layers, a panel for each decoder and variant; within: of `layer_likeness`."""
     named = within.assign(encoder=within["decoder"] + ", " + within["pooling"])
     drawn = heat_panels(named, ("layer", "other", "cka"), ("layer", "layer"), "linear CKA")
     return Drawing("layers_likeness", "Similarity of layers", f"Linear CKA of every two layers, over {over}.", drawn)

@@ -16,7 +16,7 @@ Config = dict[str, Any]
 OF_A_JOB = {  # groups and keys that a study sets job by job -> what is given in their place
     **dict.fromkeys(("seed", "axes"), "Give seeds=[...]."),
     **dict.fromkeys(("pooler", "attn", "design"), "Give designs=[...]."),
-    **dict.fromkeys(("run", "foreign", "readings", "threads", "progress"), "Leave it out, or use python evaluate.py."),
+    **dict.fromkeys(("run", "foreign", "variants", "threads", "progress"), "Leave it out, or use python evaluate.py."),
     **dict.fromkeys(("check", "resume"), "Leave it out, or use python train.py."),
 }
 

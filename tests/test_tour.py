@@ -36,7 +36,7 @@ TOUR = {
     ],
     "LLM2Vec": [
         f"train.py objective=mntp {TEXT}",
-        f"train.py objective=simcse stages=mntp {TEXT}",
+        f"train.py objective=simcse init=mntp {TEXT}",
         f"train.py design=llm2vec study=tour {PAIRS}",
         f"evaluate.py run='runs/tour+*/mean-bi/seed0' untrained=also {SCORED}",
         "-m representation run='runs/tour+*/mean-bi/seed0' tables=[causal_against_bi,read_ahead] tasks_dir=tasks "
@@ -44,8 +44,8 @@ TOUR = {
     ],
     "MoEE": [
         f"train.py -m design=moee,moee_routing,moee_head model=tiny_moe study=tour {PAIRS}",
-        f"evaluate.py run=null model=tiny_moe readings=[mean,moee:hidden,moee:routing,moee:sum@0.5] {SCORED}",
-        "-m representation run=null model=tiny_moe tasks_dir=tasks tables=[moee_readings,prompts] out=moee",
+        f"evaluate.py run=null model=tiny_moe variants=[mean,moee:hidden,moee:routing,moee:sum@0.5] {SCORED}",
+        "-m representation run=null model=tiny_moe tasks_dir=tasks tables=[moee_variants,prompts] out=moee",
     ],
     "self-specialised experts": [
         "-m training.specialise data=jsonl data.path=pairs.jsonl data.validation=4 out=new.jsonl pairs=4 attempts=2 "
@@ -53,7 +53,7 @@ TOUR = {
         f"train.py -m seed=0,1 study=experts {EXPERT}",
         f"train.py {EXPERT} study=mixse adapter=mixse adapter.experts={BOTH}",
         f"train.py {EXPERT} study=joint adapter=mixse adapter.experts=2 adapter.trains=experts",
-        f"train.py {EXPERT} study=ties lora.start={BOTH} lora.combine=ties",
+        f"train.py {EXPERT} study=ties init.lora={BOTH} init.combine=ties",
         "train.py objective=next_token attn=causal " + TEXT.replace("attn=bi ", ""),
     ],
     "mining, distillation, mixes": [

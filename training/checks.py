@@ -20,7 +20,7 @@ from encoders.limits import ENCODER, ENCODER_WORDS
 from encoders.mixse import LEARNED, ROUTERS
 from encoders.templates import TEXT_FIELD, template_of
 from poolers.shared.registry import check_pooler, pooler_class, reads_padding, refuse_blind
-from records.lineage import OTHER_RUNS, other_runs
+from records.earlier_runs import OTHER_RUNS, other_runs
 from records.manifest import BASE
 from records.run_folder import RunFolder
 from training.batches import query_side
@@ -54,7 +54,7 @@ LIMITS = {
     "lora.r": Limit(1),
     "lora.alpha": real(1e-6),
     "lora.dropout": real(0, below=1),
-    "lora.density": real(1e-6, largest=1),
+    "init.density": real(1e-6, largest=1),
     "data.validation": Limit(1),
     **DATA,
 }
@@ -63,7 +63,7 @@ WORDS = {
     **DATA_WORDS,
     "adapter.router": ROUTERS,
     "adapter.trains": ("router", "experts"),
-    "lora.combine": COMBINE,
+    "init.combine": COMBINE,
     "adapter.name": tuple(options("adapter")),
     "trainer.progress": (True, False, "lines"),
 }
@@ -84,7 +84,7 @@ def check_sizes(config: Config) -> None:
     refuse_blind(config["pooler"], config["attn"]["name"])
     _check_mixture(config)
     fitted = config["pooler"].get("standardise") == "corpus"  # statistics are made without a step
-    others = config["lora"]["start"] or config["adapter"].get("experts") or fitted
+    others = config["init"]["lora"] or config["adapter"].get("experts") or fitted
     _check_trainer(config, bool(others) or objective.scored_before)
     check_start(config)
     refuse_unpadded(config["model"]["attn_implementation"], reads_padding(config["pooler"]))
@@ -105,8 +105,8 @@ def _check_mixture(config: Config) -> None:
     mixing = mixing_of(adapter)
     head = pooler_class(pooler["name"]).needs_training and pooler.get("trainable") is not False
     fault = ""
-    if config["backbone"]["frozen"] or config["lora"]["start"]:
-        fault = "=mixse takes neither backbone.frozen=true nor lora.start. Leave them out."
+    if config["backbone"]["frozen"] or config["init"]["lora"]:
+        fault = "=mixse takes neither backbone.frozen=true nor init.lora. Leave them out."
     elif not listed and adapter["trains"] == "router":
         fault = f".trains=router with adapter.experts={experts}, which are drawn. Give adapter.trains=experts."
     elif (mixing.top_k or 1) > mixing.routed:

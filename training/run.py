@@ -120,7 +120,7 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
     states = {"states": fill_states(module)} if config["backbone"]["frozen"] else {}
     before = objective.held_out_scores() if kind.scored_before else {}  # LoRA is as it started, also on continuing
     held_out = HeldOut(objective.held_out_scores, t["validate_every"])
-    if t["max_steps"]:  # none: the runs of lora.start as they are combined
+    if t["max_steps"]:  # none: the runs of init.lora as they are combined
         fit(module.cfg, module, [held_out], folder.path, held_out.complete)
     if not first:
         return
@@ -183,7 +183,7 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
         "data": data,
         **base_fingerprints(config["model"]),
         **base_revision(config["model"]),
-        **({"lineage": encoder.lineage} if encoder.lineage else {}),
+        **({"merged": encoder.merged} if encoder.merged else {}),
         **encoder.start,
         "precision": precision.name,
         "dtypes": {

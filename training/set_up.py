@@ -23,8 +23,8 @@ from encoders.loading import build_encoder, build_tokenizer
 from encoders.precision import Precision, best_device, resolve_precision
 from encoders.text_encoder import TextEncoder, by_token_budget
 from encoders.tokens import TextTokenizer, Tokens
+from records.earlier_runs import ADAPTER, read_starts
 from records.files import replacing, stream_seed
-from records.lineage import ADAPTER, read_starts
 from records.manifest import check_base
 from training.batches import query_side
 from training.large_batch import ChunkPlan, LargeBatch
@@ -128,35 +128,34 @@ def save_trained(encoder: Encoder, adapted: PeftModel | None, folder: Path) -> l
 
 
 def check_start(config: Config) -> None:
-    """Refuse what does not fit `lora.start`, before a run is read. Raises `UserError`."""
-    lora, runs = config["lora"], config["lora"]["start"] or []
-    weights = lora["weights"]
+    """Refuse what does not fit `init.lora`, before a run is read. Raises `UserError`."""
+    runs, weights = config["init"]["lora"] or [], config["init"]["weights"]
     if runs and config["backbone"]["frozen"]:
-        raise UserError("backbone.frozen=true trains no LoRA, so lora.start has no effect. Leave one of them out.")
+        raise UserError("backbone.frozen=true trains no LoRA, so init.lora has no effect. Leave one of them out.")
     if weights is not None and not (isinstance(weights, list) and len(weights) == len(runs)):
-        raise UserError(f"lora.weights={weights} must be {len(runs)} numbers, one for each run of lora.start.")
+        raise UserError(f"init.weights={weights} must be {len(runs)} numbers, one for each run of init.lora.")
 
 
 @torch.no_grad()
 def start_lora(backbone: nn.Module, config: Config) -> Config:
-    """Give the LoRA of `backbone` the combined adapters of the runs of `lora.start`; return facts for the manifest.
+    """Give the LoRA of `backbone` the combined adapters of the runs of `init.lora`; return facts for the manifest.
 
     `start`: the runs; `start_truncation`: norm of what rank `lora.r` cannot hold over the norm of the combination, all
     layers together. Nothing is changed where there are none. Raises `UserError` for runs that do not fit.
     """
-    lora, starts = config["lora"], read_starts(config, "lora.start")
+    starts, lora, init = read_starts(config, "init.lora"), config["lora"], config["init"]
     if not starts:
         return {}
     check_base({run.folder: run.manifest for run in starts}, base_fingerprints(config["model"]))
     adapters, scaling = [factors_of(start, backbone) for start in starts], lora["alpha"] / lora["r"]
-    usual = 1 / len(starts) if lora["combine"] in ("uniform", "dare_linear") else 1.0
-    weights = lora["weights"] or [usual] * len(starts)
+    usual = 1 / len(starts) if init["combine"] in ("uniform", "dare_linear") else 1.0
+    weights = init["weights"] or [usual] * len(starts)
     lost = whole = 0.0
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream_seed(config["seed"], "combine"))
         for name in adapters[0]:
             parts = [(scale / scaling, a, b) for scale, a, b in (adapter[name] for adapter in adapters)]
-            a, b, left_out = combined(parts, weights, lora["combine"], lora["density"], lora["r"])
+            a, b, left_out = combined(parts, weights, init["combine"], init["density"], lora["r"])
             layer: Any = backbone.get_submodule(name)  # ranks that are left keep the start that the seed drew
             layer.lora_A[LORA].weight[: len(a)] = a
             layer.lora_B[LORA].weight[:, : len(a)] = b

@@ -7,8 +7,8 @@ from typing import Any
 from analysis.names import suggest
 from cli.compose import flat, options, own_keys
 from cli.errors import UserError
+from records.earlier_runs import OTHER_RUNS
 from records.files import of_value
-from records.lineage import OTHER_RUNS
 from records.manifest import BASE, BOOKKEEPING, below
 
 NAMED = ("pooler", "attn")
@@ -68,7 +68,7 @@ def _before(manifest: Mapping[str, Any], key: str) -> list[str]:
     """Return what was done before, not where it lies: objectives of the runs that were merged into the base, the names
     without seeds of those that a run starts from or mixes, or how many experts were drawn."""
     runs = manifest.get(OTHER_RUNS[key]) or ()
-    names = [str(run["objective"] if key == "lineage" else run["run"].rpartition("/")[0]) for run in runs]
+    names = [str(run["objective"] if key == "init.merge" else run["run"].rpartition("/")[0]) for run in runs]
     drawn = (manifest["config"].get("adapter") or {}).get("experts") if key == "adapter.experts" else None
     return [str(drawn)] if isinstance(drawn, int) else names
 

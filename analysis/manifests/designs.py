@@ -11,13 +11,13 @@ from typing import Any
 from analysis.manifests.compared_keys import NAMED, factor_value, profile
 from analysis.names import listed
 from cli.errors import UserError
+from records.earlier_runs import OTHER_RUNS
 from records.files import read_object
-from records.lineage import OTHER_RUNS
 from records.manifest import MANIFEST_VERSION, check_seal
 
 NOTHING = ("absent", "none", "null")  # values of a factor that is not there: a name leaves them out
 UNTRAINED = " (untrained)"  # ends the name of a reference
-OF_AN_ENCODER = ("pooler.", "token_choice.", "attn.")  # words of a study's folder that its name does not say
+OF_AN_ENCODER = ("pooler.", "reference_fault.", "attn.")  # words of a study's folder that its name does not say
 RUNNING = "running"  # the status of a run that is not finished
 OURS = re.compile(r"seed\d+@[0-9a-f]{8}(-\w+)?$")  # as evaluate.py names the folder of a run's scores
 
@@ -122,7 +122,7 @@ def _apart(label: str, twins: Sequence[Design]) -> dict[str, str]:
 def _name(design: Design, further: dict[str, str], usual: dict[str, str]) -> str:
     """Return `<pooler>-<attn>`, or the model's own name, with the values of further factors: `eos-bi tokens=mean`.
 
-    A factor that a design lacks, such as lineage=none, is not named; of a run its study alone, without what a sweep
+    A factor that a design lacks, such as init.merge=none, is not named; of a run its study alone, without what a sweep
     added before. further: key -> its word in the table; usual: key -> the value that needs no naming.
     """
     name = f"{design.pooler}-{design.attn}" if design.pooler else design.model
@@ -132,7 +132,7 @@ def _name(design: Design, further: dict[str, str], usual: dict[str, str]) -> str
     for key, word in further.items():
         value = design.factors.get(key, "absent")
         if value not in NOTHING and value != usual.get(key):
-            runs = value.split(",") if key in OTHER_RUNS and key != "lineage" else []
+            runs = value.split(",") if key in OTHER_RUNS and key != "init.merge" else []
             name += f" {word}={','.join(run.partition('/')[0].rpartition('+')[2] for run in runs) or value}"
     return name if design.trained or name.endswith(UNTRAINED) else f"{name}{UNTRAINED}"
 

@@ -7,22 +7,22 @@ import pandas as pd
 from analysis.formats import count, operations, whole
 from analysis.manifests.designs import Design
 from analysis.render import Section
-from analysis.tables.material import Material
-from records.lineage import OTHER_RUNS
+from analysis.tables.comparison import Comparison
+from records.earlier_runs import OTHER_RUNS
 
 FORMATS = {"Trainable": count, "Train FLOPs": operations, "Train tok/s": whole, "Peak MiB": whole}
 
 
-def section(material: Material) -> Section | None:
+def section(comparison: Comparison) -> Section | None:
     """Return the table of costs, None where no manifest states one; result.json has the numbers in full."""
-    if not any(cost is not None for design in material.designs.values() for cost in costs(design)):
+    if not any(cost is not None for design in comparison.designs.values() for cost in costs(design)):
         return None
-    shown, rest = material.highest(max(1, material.settings.rows_shown))
-    rows = [(*values, peak and peak / 2**20) for *values, peak in (costs(material.designs[label]) for label in shown)]
+    shown, rest = comparison.highest(max(1, comparison.settings.rows_shown))
+    rows = [(*values, peak and peak / 2**20) for *values, peak in (costs(comparison.designs[label]) for label in shown)]
     table = pd.DataFrame(rows, columns=list(FORMATS), dtype=float)
-    table.insert(0, "Design", list(map(material.design_text, shown)))
+    table.insert(0, "Design", list(map(comparison.design_text, shown)))
     caption = "Trainable parameters, and operations, speed and peak memory of training."
-    made = material.table("costs", "Costs", caption, table, formats=FORMATS, rest=rest)
+    made = comparison.table("costs", "Costs", caption, table, formats=FORMATS, rest=rest)
     return Section("costs", "Costs", [made])
 
 

@@ -4,9 +4,9 @@ import pandas as pd
 
 from analysis.formats import p_text
 from analysis.render import Section, Table
+from analysis.tables.comparison import Comparison
 from analysis.tables.crossings import factor_table
 from analysis.tables.marks import family_text, marked, marks_text
-from analysis.tables.material import Material
 from analysis.tables.tested_effects import Factorial, factorial_effects
 
 COLUMNS = {
@@ -17,14 +17,16 @@ COLUMNS = {
 }
 
 
-def section(material: Material) -> Section | None:
+def section(comparison: Comparison) -> Section | None:
     """Return tests and marginal means of the complete crossing on all tasks, None where no factor is known; the csv
     files have every type."""
-    factors = factor_table(material.designs)
-    effects, notes = factorial_effects(material.matrix, factors, material.blocks, material.settings, material.frame)
+    factors = factor_table(comparison.designs)
+    effects, notes = factorial_effects(
+        comparison.matrix, factors, comparison.blocks, comparison.settings, comparison.frame
+    )
     if effects is None:
         return Section("effects", "Effects of the factors", notes=notes) if notes else None
-    tables = [effects_table(effects, material.last), marginals_table(effects, material)]
+    tables = [effects_table(effects, comparison.last), marginals_table(effects, comparison)]
     frames = {"effects": effects.tests, "marginal_means": effects.marginals}
     return Section("effects", "Effects of the factors", tables, frames=frames, notes=notes)
 
@@ -57,14 +59,14 @@ def f_value(value: float) -> str:
     return f"{value:.0f}" if value >= 99.995 else f"{value:.2f}"
 
 
-def marginals_table(effects: Factorial, material: Material) -> Table:
+def marginals_table(effects: Factorial, comparison: Comparison) -> Table:
     """One row per level: its mean over the other factors, and level minus grand mean."""
-    rows = effects.marginals[effects.marginals["type"] == material.last]
+    rows = effects.marginals[effects.marginals["type"] == comparison.last]
     shown = rows[["factor", "level", "mean", "difference"]].set_axis(
         ["Factor", "Level", "Mean", "Minus grand mean"], axis=1
     )
-    formats = {"Mean": material.unit.score, "Minus grand mean": material.unit.signed}
-    caption = f"Mean over {material.over} of each level over the other factors{_held(effects)}."
+    formats = {"Mean": comparison.unit.score, "Minus grand mean": comparison.unit.signed}
+    caption = f"Mean over {comparison.over} of each level over the other factors{_held(effects)}."
     return Table("marginal-means", "Marginal means", caption, shown.reset_index(drop=True), formats, left=2)
 
 

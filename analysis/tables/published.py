@@ -15,39 +15,39 @@ from analysis.render import Section
 from analysis.statistics.power import components, detectable, power
 from analysis.statistics.seeds import FEWEST_SEEDS, spreads
 from analysis.tables.compared_pairs import seed_cube
-from analysis.tables.material import Material
+from analysis.tables.comparison import Comparison
 from cli.errors import UserError, nearest
 
 TABLES = Path(__file__).resolve().parent.parent / "published"
 
 
-def section(material: Material) -> Section | None:
+def section(comparison: Comparison) -> Section | None:
     """Return the table; None without `published=`. Raises UserError for a table that is not there."""
-    if not material.settings.published:
+    if not comparison.settings.published:
         return None
-    labels = {name: label for label, design in material.designs.items() for name in names_of(label, design)}
-    rows = published_rows(material.settings.published).to_dict("records")
-    table = pd.DataFrame([_beside(row, labels, material) for row in rows])
-    signed, where = material.unit.signed, zip(table["base"], table["setting"], strict=True)
+    labels = {name: label for label, design in comparison.designs.items() for name in names_of(label, design)}
+    rows = published_rows(comparison.settings.published).to_dict("records")
+    table = pd.DataFrame([_beside(row, labels, comparison) for row in rows])
+    signed, where = comparison.unit.signed, zip(table["base"], table["setting"], strict=True)
     found = table["significant"].map({"yes": "significant", "no": "no significant difference"}).fillna("-")
     shown = pd.DataFrame(
         {
             "Published on": [", ".join(filter(None, both)) for both in where],
-            "Pair": material.pair_texts(table),
+            "Pair": comparison.pair_texts(table),
             "Tasks": [f"{kind} ({n})" if n else f"{kind}: not ours" for kind, n in table[["type", "n_tasks"]].values],
             "Published": table["difference"].map(signed),
             "Its test": found,
             "Ours": table["ours"].map(signed),
-            "Found in 80 %": table["detectable"].map(material.unit.score),
+            "Found in 80 %": table["detectable"].map(comparison.unit.score),
             "Power": table["power"],
         }
     )
     caption = (
         f"Published differences ({'; '.join(dict.fromkeys(table['source']))}) beside ours, of another base, data and"
         " tasks: what can be compared is the sign. Found in 80 %, power: of our test over tasks and seeds at"
-        f" {material.settings.alpha:g}, for any and for the published difference."
+        f" {comparison.settings.alpha:g}, for any and for the published difference."
     )
-    made = material.table("published", "Published numbers beside ours", caption, shown, left=3, digits=2)
+    made = comparison.table("published", "Published numbers beside ours", caption, shown, left=3, digits=2)
     return Section("published", "Published numbers beside ours", [made], frames={"published": table})
 
 
@@ -65,17 +65,20 @@ def published_rows(names: tuple[str, ...]) -> pd.DataFrame:
     return table.assign(difference=table["difference"].fillna(table["second_score"] - table["first_score"]).round(4))
 
 
-def _beside(row: dict[str, Any], labels: dict[str, str], material: Material) -> dict[str, Any]:
+def _beside(row: dict[str, Any], labels: dict[str, str], comparison: Comparison) -> dict[str, Any]:
     """Return a published row with ours: tasks, mean over tasks and seeds, what these detect, and the power."""
     second, first = (labels.get(row[side], labels.get(row[side] + UNTRAINED, "")) for side in ("second", "first"))
-    kind, nothing = row["type"] or material.last, {"ours": math.nan, "detectable": math.nan, "power": math.nan}
-    tasks = material.blocks.get(kind, [])
+    kind, nothing = row["type"] or comparison.last, {"ours": math.nan, "detectable": math.nan, "power": math.nan}
+    tasks = comparison.blocks.get(kind, [])
     whole = {**row, "type": kind, "n_tasks": len(tasks), **nothing}
     if not (second and first and tasks):
         return whole | {"n_tasks": 0}
-    matrix, alpha = material.matrix.loc[tasks], material.settings.alpha
+    matrix, alpha = comparison.matrix.loc[tasks], comparison.settings.alpha
     whole |= {"second": second, "first": first, "ours": float((matrix[second] - matrix[first]).mean())}
-    of, places = spreads(seed_cube(material.frame, matrix)), [matrix.columns.get_indexer([n]) for n in (first, second)]
+    of, places = (
+        spreads(seed_cube(comparison.frame, matrix)),
+        [matrix.columns.get_indexer([n]) for n in (first, second)],
+    )
     seeds = np.stack([of.counts[place] for place in places])
     if seeds.min() < FEWEST_SEEDS or len(tasks) < 2:
         return whole

@@ -1,4 +1,4 @@
-"""The tables of an analysis, in their order. A further one is a module with `section(material)` and a place here."""
+"""The tables of an analysis, in their order. A further one is a module with `section(comparison)` and a place here."""
 
 from analysis.render import Section
 from analysis.tables import (
@@ -16,14 +16,14 @@ from analysis.tables import (
     seeds,
     sensitivity,
 )
-from analysis.tables.material import Material
+from analysis.tables.comparison import Comparison
 
 SHOWN = (means, pairs, claims, published, seeds, effects, design_by_type, sensitivity, power, ranks, costs, overlap)
 
 
-def sections(material: Material) -> list[Section]:
+def sections(comparison: Comparison) -> list[Section]:
     """Return the sections that apply, in order; `layout=wilcoxon` shows the published kind of table alone."""
-    if material.settings.layout == "wilcoxon":
-        return [pairs.section(material)]
-    modules = [*SHOWN, *([items] if "items" in material.settings.tables else [])]
-    return [made for module in modules if (made := module.section(material)) is not None]
+    if comparison.settings.layout == "wilcoxon":
+        return [pairs.section(comparison)]
+    modules = [*SHOWN, *([items] if "items" in comparison.settings.tables else [])]
+    return [made for module in modules if (made := module.section(comparison)) is not None]

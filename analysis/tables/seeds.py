@@ -11,38 +11,38 @@ from analysis.statistics.correction import passes
 from analysis.statistics.seeds import FEWEST_SEEDS, compare_runs, copies, two_sided
 from analysis.statistics.wilcoxon import signed_rank
 from analysis.tables.compared_pairs import seed_cube
-from analysis.tables.material import Material
+from analysis.tables.comparison import Comparison
 from analysis.tables.means import means_table
 
 MOST, DRAW = 300, 0  # splits of a design's runs; beyond them so many at random, with this seed
 
 
-def section(material: Material) -> Section | None:
+def section(comparison: Comparison) -> Section | None:
     """Return the spread of run means, and the comparison of a design with itself; None where no design has two runs."""
-    table = means_table(material)
-    table = table[(table["type"] == material.last) & (table["sd_runs"].notna())].set_index("design")
+    table = means_table(comparison)
+    table = table[(table["type"] == comparison.last) & (table["sd_runs"].notna())].set_index("design")
     if table.empty:
         return None
-    highest, rest = material.highest(max(1, material.settings.rows_shown))
+    highest, rest = comparison.highest(max(1, comparison.settings.rows_shown))
     kept = [label for label in highest if label in table.index]
-    rows, score = table.loc[kept], material.unit.score
-    shown = pd.DataFrame({"Design": list(map(material.design_text, kept)), "Seeds": rows["n_seeds"].tolist()})
+    rows, score = table.loc[kept], comparison.unit.score
+    shown = pd.DataFrame({"Design": list(map(comparison.design_text, kept)), "Seeds": rows["n_seeds"].tolist()})
     names = {"sd_runs": "SD of run means", "lowest_run": "Lowest run", "highest_run": "Highest run"}
     shown = shown.assign(**{title: rows[name].to_numpy() for name, title in names.items()})
-    caption = f"Standard deviation over seeds of the mean over {material.over}, and the means of the extreme runs."
+    caption = f"Standard deviation over seeds of the mean over {comparison.over}, and the means of the extreme runs."
     formats = dict.fromkeys(names.values(), score)
-    made = material.table("seeds", "Noise of seeds", caption, shown, formats=formats, rest=rest)
-    return Section("seeds", "Noise of seeds", [made], notes=same_design(material))
+    made = comparison.table("seeds", "Noise of seeds", caption, shown, formats=formats, rest=rest)
+    return Section("seeds", "Noise of seeds", [made], notes=same_design(comparison))
 
 
-def same_design(material: Material) -> list[str]:
+def same_design(comparison: Comparison) -> list[str]:
     """Return one sentence: how often the tests find a difference between two halves of the runs of one design."""
-    cube = seed_cube(material.frame, material.matrix)
+    cube = seed_cube(comparison.frame, comparison.matrix)
     runs = [of[:, ~np.isnan(of).any(axis=0)] for of in cube[~copies(cube)]]
     runs = [of for of in runs if of.shape[1] > 1]
     if not runs:
         return []
-    side, settings = min(of.shape[1] for of in runs) // 2, material.settings
+    side, settings = min(of.shape[1] for of in runs) // 2, comparison.settings
     tasks, seeds = [], []
     for of in runs:
         scores = of[:, splits(of.shape[1], side)].transpose(1, 0, 2)  # splits, tasks, runs of both sides

@@ -105,8 +105,8 @@ def load_exported(run: Path, merged: bool = True) -> Exported:
             f"{run} cannot be exported: its experts are weighed for each token. Of adapter=mixse only "
             "adapter.router=uniform can be, with adapter=merged."
         )
-    if not merged and (config.get("lineage") or not (run / "adapter").is_dir()):
-        why = "earlier stages are merged into its base" if config.get("lineage") else "it trained no adapter"
+    if not merged and (config["init"]["merge"] or not (run / "adapter").is_dir()):
+        why = "earlier stages are merged into its base" if config["init"]["merge"] else "it trained no adapter"
         raise UserError(f"adapter=beside does not fit {run}: {why}. Give adapter=merged.")
     text_encoder = load_run(run, config)
     pooler = text_encoder.encoder.pooler

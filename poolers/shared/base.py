@@ -12,7 +12,7 @@ from cli.limits import Limit
 from poolers.shared.packed import Packed
 
 PAD, INSTRUCTION, TEXT, ECHO, EOS, BOS = range(6)  # the role of each token
-TOKEN_CHOICE = ("pool_instruction", "pool_eos", "last_real", "pool_bos")  # settings that say which tokens are read
+WHICH_TOKENS = ("pool_instruction", "pool_eos", "last_real", "pool_bos")  # settings that say which tokens are read
 
 
 @dataclass(frozen=True)
@@ -165,9 +165,9 @@ class Pooler(nn.Module, ABC):
         """Return [B, E] float32. states: [B, T, D], the list of reductions of `layers`, or `RoutedStates`."""
 
 
-def token_choice_of(settings: dict[str, Any]) -> dict[str, bool]:
+def which_tokens(settings: dict[str, Any]) -> dict[str, bool]:
     """Take out of `settings` what says which tokens are read, the arguments of `Pooler`; the head's stay."""
-    return {key: settings.pop(key) for key in TOKEN_CHOICE if key in settings}
+    return {key: settings.pop(key) for key in WHICH_TOKENS if key in settings}
 
 
 def weighted_mean(hidden: Tensor | Packed, weights: Tensor) -> Tensor:

@@ -76,7 +76,7 @@ def build_pooler(
             raise UserError(
                 f"pooler={name} reads the routers of a mixture of experts, and this decoder is dense, or its router "
                 "has no choice (adapter.router=uniform). Give model=tiny_moe or another MoE decoder, read a finished "
-                "run of adapter=mixse (evaluate.py readings=[moee:routing]), or take a pooler of hidden states alone."
+                "run of adapter=mixse (evaluate.py variants=[moee:routing]), or take a pooler of hidden states alone."
             )
         settings["experts"] = list(experts)
     with torch.random.fork_rng(devices=[]):

@@ -20,9 +20,9 @@ from poolers.shared.standardise import Standardise
 from representation.encoders_studied import Studied
 from representation.moee.mixtures import HS_AND_RW, mixtures
 from representation.moee.pair_tasks import SCORE, PairTask, pair_tasks, size
-from representation.readings import encode, readings_of
 from representation.sections import each
 from representation.texts import Arrays, Texts
+from representation.variants import encode, variants_of
 
 Config = dict[str, Any]
 Places = NDArray[np.int64]
@@ -34,7 +34,7 @@ LIMITS = {
     "batch_zscore.orders": Limit(2),
     "batch_zscore.alpha": real(0),
 }
-READINGS = ("routing", "concat", "sum")  # hidden alone is not standardised in the published code
+VARIANTS = ("routing", "concat", "sum")  # hidden alone is not standardised in the published code
 WHOLE = 10**9
 ENDS = {0: "none", WHOLE: "all texts"}  # sizes of a batch in words
 
@@ -49,12 +49,12 @@ def section(encoders: list[Studied], texts: Texts, settings: Config) -> Section 
     rows = []
     for studied in each(experts, NAME, settings):
         parts = [raw_parts(studied, task) for task in tasks]
-        for batch, reading in product((0, *keys["batches"], WHOLE), READINGS):
-            how = {"reading": reading, "alpha": keys["alpha"], "size": batch, "orders": keys["orders"]}
+        for batch, variant in product((0, *keys["batches"], WHOLE), VARIANTS):
+            how = {"variant": variant, "alpha": keys["alpha"], "size": batch, "orders": keys["orders"]}
             harms = [harm(task, raw, **how) for task, raw in zip(tasks, parts, strict=True)]
             means = {key: float(np.mean([of_task[key] for of_task in harms])) for key in harms[0]}
             means["entry"] = max(of_task["entry"] for of_task in harms)
-            rows.append({"encoder": studied.label, "reading": reading, "batch": batch, **means})
+            rows.append({"encoder": studied.label, "variant": variant, "batch": batch, **means})
     frame = pd.DataFrame(rows)
     caption = (
         f"{SCORE}, over {keys['orders']} random orders of the same texts, mean over tasks; {size(tasks)} of "
@@ -69,21 +69,21 @@ def section(encoders: list[Studied], texts: Texts, settings: Config) -> Section 
 
 def raw_parts(studied: Studied, task: PairTask) -> Arrays:
     """Return HS [N, D] and RW [N, sum N_l] of the task's texts, neither standardised nor of unit length."""
-    readings = readings_of(studied, HS_AND_RW, standardise="none", normalize=False)
-    return encode(readings, studied.encoder(), task.texts)
+    variants = variants_of(studied, HS_AND_RW, standardise="none", normalize=False)
+    return encode(variants, studied.encoder(), task.texts)
 
 
-def harm(task: PairTask, parts: Arrays, reading: str, alpha: float, *, size: int, orders: int) -> dict[str, float]:
+def harm(task: PairTask, parts: Arrays, variant: str, alpha: float, *, size: int, orders: int) -> dict[str, float]:
     """Score the task under each of `orders` random orders of its texts, or under one where the order cannot matter.
 
-    parts: HS [N, D] and RW [N, sum N_l] of its texts, not standardised. reading: routing, concat or sum; alpha: of the
+    parts: HS [N, D] and RW [N, sum N_l] of its texts, not standardised. variant: routing, concat or sum; alpha: of the
     sum. size: texts in a batch, 0 for no standardisation, `WHOLE` for all texts in one.
     Of the score over orders: mean, spread (standard deviation, n - 1), low and high. Of a text's vector (unit length)
     in one order and in the next: entry, the largest difference of an entry, and the mean cosine.
     """
     count = len(task.texts)
     cuts = [batches_of(count, size, seed) if size else None for seed in range(orders if 0 < size < count else 1)]
-    vectors = [vectors_of(parts, cut, reading, alpha) for cut in cuts]
+    vectors = [vectors_of(parts, cut, variant, alpha) for cut in cuts]
     scores = [task.score(task.similarities(v)) for v in vectors]
     apart = list(pairwise(vectors))
     return {
@@ -96,12 +96,12 @@ def harm(task: PairTask, parts: Arrays, reading: str, alpha: float, *, size: int
     }
 
 
-def vectors_of(parts: Arrays, cut: list[Places] | None, reading: str, alpha: float) -> NDArray[np.float32]:
+def vectors_of(parts: Arrays, cut: list[Places] | None, variant: str, alpha: float) -> NDArray[np.float32]:
     """Return [N, E], unit length, the texts at each of `cut`'s places standardised by themselves; None: as they are."""
     hidden, routing = (_standardised(torch.from_numpy(parts[name]), cut) for name in ("HS", "RW"))
-    if reading == "sum":
+    if variant == "sum":
         hidden, routing = F.normalize(hidden, dim=-1), alpha**0.5 * F.normalize(routing, dim=-1)
-    joined = routing if reading == "routing" else torch.cat([hidden, routing], dim=1)
+    joined = routing if variant == "routing" else torch.cat([hidden, routing], dim=1)
     vectors: NDArray[np.float32] = F.normalize(joined, dim=-1).numpy()
     return vectors
 

@@ -1,4 +1,4 @@
-"""Agreement of two partitions of the same texts, topics of their clusters, and pairs that two readings fail."""
+"""Agreement of two partitions of the same texts, topics of their clusters, and pairs that two variants fail."""
 
 from collections.abc import Sequence
 from math import nan
@@ -74,9 +74,9 @@ def deviation(similarity: Floats, truth: Floats) -> Floats:
 
 
 def shares(one: Floats, other: Floats, threshold: float) -> dict[str, float]:
-    """Return of the pairs that at least one of two readings fails their number, and shares of them, which add up to 1.
+    """Return of the pairs that at least one of two variants fails their number, and shares of them, which add up to 1.
 
-    one, other: deviations [n], of which those above `threshold` are failures; NaN where neither reading fails any pair.
+    one, other: deviations [n], of which those above `threshold` are failures; NaN where neither variant fails any pair.
     independent: what `one_alone + other_alone` would be if each failed as often as it does, whatever the other does.
     """
     a, b = one > threshold, other > threshold

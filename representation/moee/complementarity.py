@@ -1,7 +1,7 @@
 """Compares what routing weights and hidden states hold: clusters and their topics, similarities of pairs, failed pairs.
 
 MoEE (Li and Zhou, arXiv 2410.10814, section 3.2, table 1 and figure 2). As a yardstick k-means is compared with itself:
-what two starts on the same vectors disagree on is no difference between readings.
+what two starts on the same vectors disagree on is no difference between variants.
 """
 
 from itertools import combinations
@@ -18,9 +18,9 @@ from representation.encoders_studied import Studied
 from representation.moee.clusters import Labels, agreement, deviation, partition, shares, topics
 from representation.moee.mixtures import HS_AND_RW, mixtures
 from representation.moee.pair_tasks import PairTask, pair_tasks, size
-from representation.readings import arrays, encode, readings_of
 from representation.sections import each
 from representation.texts import Arrays, Texts, gathered
+from representation.variants import arrays, encode, variants_of
 
 Config = dict[str, Any]
 PLACE = 90
@@ -63,19 +63,19 @@ def section(encoders: list[Studied], texts: Texts, settings: Config) -> Section 
 
 def _measured(studied: Studied, texts: Texts, tasks: list[PairTask], keys: Config) -> dict[str, list[Config]]:
     """Return the rows of each table for one encoder."""
-    readings, distinct = readings_of(studied, HS_AND_RW), texts.distinct
-    vectors = gathered(texts.passes(studied, distinct, arrays(readings)), len(distinct))
+    variants, distinct = variants_of(studied, HS_AND_RW), texts.distinct
+    vectors = gathered(texts.passes(studied, distinct, arrays(variants)), len(distinct))
     rows: dict[str, list[Config]] = {"pairs": [], "failures": []}
     rows["clusters"] = [row for k in keys["clusters"] for row in compared(vectors, k, keys["starts"])]
     named = min(keys["clusters"][0], len(distinct))
     rows["topics"] = [
-        {"reading": name, **row}
-        for name, of_reading in vectors.items()
-        for row in topics([t.text for t in distinct], partition(of_reading, named, 0), keys["words"])
+        {"variant": name, **row}
+        for name, of_variant in vectors.items()
+        for row in topics([t.text for t in distinct], partition(of_variant, named, 0), keys["words"])
     ]
     for task in tasks:
         instruction = texts.instruction(studied, task.name, "query")
-        of_texts = encode(readings, studied.encoder(), task.texts, instruction)
+        of_texts = encode(variants, studied.encoder(), task.texts, instruction)
         similarity = {name: task.similarities(v) for name, v in of_texts.items()}
         rho = float(spearmanr(similarity["HS"], similarity["RW"]).statistic)
         rows["pairs"].append({"task": task.name, "pairs": len(task.left), "spearman": rho})

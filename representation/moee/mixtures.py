@@ -1,4 +1,4 @@
-"""The mixtures of experts among the encoders, and the readings of them that the studies compare."""
+"""The mixtures of experts among the encoders, and the variants of them that the studies compare."""
 
 from collections.abc import Sequence
 

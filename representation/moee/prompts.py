@@ -25,12 +25,12 @@ from representation.encoders_studied import Studied
 from representation.figures import heat_panels
 from representation.moee.mixtures import HS_AND_RW, mixtures
 from representation.moee.pair_tasks import SCORE, PairTask, pair_tasks, size
-from representation.readings import encode, readings_of
 from representation.sections import each
 from representation.texts import Texts
+from representation.variants import encode, variants_of
 
 Config = dict[str, Any]
-OfTask = dict[str, Floats]  # reading -> [prompts, n] similarities of n pairs
+OfTask = dict[str, Floats]  # variant -> [prompts, n] similarities of n pairs
 PLACE = 80
 LIMITS = {"prompts.pairs": Limit(8), "prompts.alpha": real(0)}
 STATISTICS = {
@@ -56,9 +56,9 @@ def section(encoders: list[Studied], texts: Texts, settings: Config) -> Section 
         cells += [about | cell for cell in correlations(of_tasks, list(templates))]
     frame, stable, maps = pd.DataFrame(rows), pd.DataFrame(steady), pd.DataFrame(cells)
     over = f"mean over tasks; {size(tasks)} of {texts.benchmark}"
-    by_prompt = frame.pivot_table(index=["encoder", "reading"], columns="prompt", values="score", sort=False)
-    wide = stable.pivot(index=["encoder", "reading"], columns="statistic", values="value").reset_index()
-    wide = wide[["encoder", "reading", *STATISTICS]].rename(columns=STATISTICS)
+    by_prompt = frame.pivot_table(index=["encoder", "variant"], columns="prompt", values="score", sort=False)
+    wide = stable.pivot(index=["encoder", "variant"], columns="statistic", values="value").reset_index()
+    wide = wide[["encoder", "variant", *STATISTICS]].rename(columns=STATISTICS)
     steadiness = f"Over the prompts, {over}. HS-RW: correlation of similarities by HS with those by RW."
     by_prompt = by_prompt.reset_index()
     shares = dict.fromkeys(list(STATISTICS.values())[:2], Unit().score)
@@ -84,15 +84,15 @@ def prompt_templates(wordings: dict[str, str]) -> dict[str, Template]:
 
 
 def similarities(studied: Studied, templates: dict[str, Template], tasks: list[PairTask], alpha: float) -> list[OfTask]:
-    """Return for each task reading -> [prompts, n] cosine similarities; one forward pass per text and prompt."""
-    readings = readings_of(studied, HS_AND_RW | {"sum": f"moee:sum@{alpha:f}"})
+    """Return for each task variant -> [prompts, n] cosine similarities; one forward pass per text and prompt."""
+    variants = variants_of(studied, HS_AND_RW | {"sum": f"moee:sum@{alpha:f}"})
     of_tasks: list[dict[str, list[Floats]]] = [{} for _ in tasks]
     for template in templates.values():
         encoder = worded(studied.encoder(), template)
-        for of_readings, task in zip(of_tasks, tasks, strict=True):
-            for name, vectors in encode(readings, encoder, task.texts).items():
-                of_readings.setdefault(name, []).append(task.similarities(vectors))
-    return [{name: np.stack(rows) for name, rows in of_readings.items()} for of_readings in of_tasks]
+        for of_variants, task in zip(of_tasks, tasks, strict=True):
+            for name, vectors in encode(variants, encoder, task.texts).items():
+                of_variants.setdefault(name, []).append(task.similarities(vectors))
+    return [{name: np.stack(rows) for name, rows in of_variants.items()} for of_variants in of_tasks]
 
 
 def worded(encoder: TextEncoder, template: Template) -> TextEncoder:
@@ -117,40 +117,40 @@ def worded(encoder: TextEncoder, template: Template) -> TextEncoder:
 
 
 def scores(of_tasks: list[OfTask], tasks: list[PairTask], prompts: list[str]) -> list[Config]:
-    """Return a row per task, reading and prompt."""
+    """Return a row per task, variant and prompt."""
     return [
-        {"task": task.name, "reading": reading, "prompt": prompt, "score": task.score(row)}
-        for task, readings in zip(tasks, of_tasks, strict=True)
-        for reading, rows in readings.items()
+        {"task": task.name, "variant": variant, "prompt": prompt, "score": task.score(row)}
+        for task, variants in zip(tasks, of_tasks, strict=True)
+        for variant, rows in variants.items()
         for prompt, row in zip(prompts, rows, strict=True)
     ]
 
 
 def stability(of_tasks: list[OfTask], tasks: list[PairTask]) -> list[Config]:
-    """Return per reading and statistic the mean over tasks.
+    """Return per variant and statistic the mean over tasks.
 
     "mean", "spread": mean and standard deviation (n - 1) of the score over prompts; "agreement": mean Spearman
-    correlation of the pairs' similarities between two prompts; for the reading "HS-RW" between HS and RW, under the
+    correlation of the pairs' similarities between two prompts; for the variant "HS-RW" between HS and RW, under the
     same prompt and under others. The spread holds the noise of few pairs too.
     """
     each_task: list[dict[tuple[str, str], float]] = []
-    for task, of_readings in zip(tasks, of_tasks, strict=True):
-        of_scores = {name: [task.score(row) for row in rows] for name, rows in of_readings.items()}
+    for task, of_variants in zip(tasks, of_tasks, strict=True):
+        of_scores = {name: [task.score(row) for row in rows] for name, rows in of_variants.items()}
         values = {(name, "mean"): float(np.mean(of_prompts)) for name, of_prompts in of_scores.items()}
         values |= {(name, "spread"): float(np.std(of_prompts, ddof=1)) for name, of_prompts in of_scores.items()}
-        each_task.append(values | {(name, "agreement"): mean for name, mean in agreements(of_readings).items()})
+        each_task.append(values | {(name, "agreement"): mean for name, mean in agreements(of_variants).items()})
     return [
-        {"reading": name, "statistic": statistic, "value": np.mean([of[name, statistic] for of in each_task])}
+        {"variant": name, "statistic": statistic, "value": np.mean([of[name, statistic] for of in each_task])}
         for name, statistic in each_task[0]
     ]
 
 
-def agreements(of_readings: Mapping[str, Floats]) -> dict[str, float]:
-    """Return reading -> mean correlation between two of its prompts, and "HS-RW" across the two readings."""
+def agreements(of_variants: Mapping[str, Floats]) -> dict[str, float]:
+    """Return variant -> mean correlation between two of its prompts, and "HS-RW" across the two variants."""
     means = {}
-    for name, rows in of_readings.items():
+    for name, rows in of_variants.items():
         means[name] = float(spearman(rows, rows)[~np.eye(len(rows), dtype=bool)].mean())
-    return means | {"HS-RW": float(spearman(of_readings["HS"], of_readings["RW"]).mean())}
+    return means | {"HS-RW": float(spearman(of_variants["HS"], of_variants["RW"]).mean())}
 
 
 def spearman(first: Floats, second: Floats) -> Floats:
@@ -162,8 +162,8 @@ def spearman(first: Floats, second: Floats) -> Floats:
 
 def correlations(of_tasks: list[OfTask], prompts: list[str]) -> list[Config]:
     """Return a row per two prompts of HS and RW: correlation of the pairs' similarities, mean over tasks."""
-    names = [f"{reading} {prompt}" for reading in HS_AND_RW for prompt in prompts]
-    whole = [np.concatenate([of_readings[reading] for reading in HS_AND_RW]) for of_readings in of_tasks]
+    names = [f"{variant} {prompt}" for variant in HS_AND_RW for prompt in prompts]
+    whole = [np.concatenate([of_variants[variant] for variant in HS_AND_RW]) for of_variants in of_tasks]
     matrix = np.mean([spearman(rows, rows) for rows in whole], axis=0)
     return [{"one": a, "other": b, "rho": matrix[i, j]} for i, a in enumerate(names) for j, b in enumerate(names)]
 

@@ -13,7 +13,7 @@ from analysis.drawings.fit import short_names
 from analysis.drawings.style import house_style
 from analysis.settings import Settings
 from analysis.tables.compared_pairs import compare_pairs
-from analysis.tables.material import Material
+from analysis.tables.comparison import Comparison
 from analysis.tables.pairs import forest
 from analysis.write import draw
 from tests.analysis.three_seeds import by_seed, long_frame
@@ -104,7 +104,7 @@ def of_pairs(values, names, seeds=1, control=""):
     settings, types = Settings(scores=()), {"STS": tasks}
     frame = long_frame(by_seed(values, seeds), list(names), tasks)
     pairs = compare_pairs(matrix, types, settings, control, frame)
-    return Material(settings, {}, control, types, types, frame, matrix, pairs)
+    return Comparison(settings, {}, control, types, types, frame, matrix, pairs)
 
 
 @pytest.mark.parametrize("control", ["", "a", "c", "d"])

@@ -124,7 +124,7 @@ def test_words_of_evaluate(words, ready):
     composed("evaluate", ready)
 
 
-@pytest.mark.parametrize("word", ["pooler=mean", "normalize=false", "seed=1", "precision=fp32", "stages=mntp"])
+@pytest.mark.parametrize("word", ["pooler=mean", "normalize=false", "seed=1", "precision=fp32", "init=mntp"])
 def test_what_a_run_fixes_is_refused_beside_it(word):
     with pytest.raises(UserError, match="has no effect with run="):
         evaluate_words(["run=runs/a", word])

@@ -32,9 +32,9 @@ def test_wrong_words_are_one_line(awake_run, tmp_path, words):
         ("lastlayer", {"pooler.mask_padding": False}, {}, "mask_padding=false"),
         ("moee", {"pooler.standardise": "batch"}, {}, "standardise=batch"),
         ("eos", {"model.trust_remote_code": True}, {}, "trust_remote_code"),
-        ("eos", {"lineage": ["runs/a"]}, {}, "earlier stages"),
+        ("eos", {"init": {"merge": ["runs/a"]}}, {}, "earlier stages"),
     ],
 )
 def test_what_cannot_be_exported_is_named(awake_run, pooler, changes, facts, said):
     with pytest.raises(UserError, match=said):
-        load_exported(awake_run(pooler, "bi", changes, facts), merged="lineage" not in changes)
+        load_exported(awake_run(pooler, "bi", changes, facts), merged="init" not in changes)

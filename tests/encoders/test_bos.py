@@ -55,7 +55,7 @@ def test_a_mean_leaves_bos_out_by_default(vectors, stories, attn):
 
 
 def test_with_the_key_it_is_pooled(vectors, stories):
-    kept = vectors("mean", "bi", "token_choice.pool_bos=true")
+    kept = vectors("mean", "bi", "reference_fault.pool_bos=true")
     np.testing.assert_allclose(kept, by_hand(stories, "bi", lambda n: [1] * (n + 2)), atol=2e-6)
 
 
@@ -82,7 +82,7 @@ PUBLISHED = {
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_designs_pool_what_their_code_pools(name):
     """A constant at each token's place: what the pooler makes of it says which were read."""
-    cfg = plain(composed("train", [f"design={name}", "token_choice.pool_bos=true", "study=designs"]))
+    cfg = plain(composed("train", [f"design={name}", "reference_fault.pool_bos=true", "study=designs"]))
     pooler = build_pooler(cfg["pooler"], 8, 2, seed=0)
     kept = pooler.pooled(TokenView(ROLES))[0]
     words = ("bos", "instruction", "text", "text", "eos")

@@ -8,13 +8,13 @@ from transformers import AutoModel
 
 from cli.errors import UserError
 from encoders.loading import build_tokenizer, untrained
-from encoders.readings import Readings, load_readings
+from encoders.variants import Variants, load_variants
 from poolers.shared.registry import build_pooler
 from records.files import stream_seed
 from training.checks import check_sizes
 
 TEXTS = ["the sum of two arrays is returned as a new array", "type", "a new array of the same shape"]
-BY_POSITION, UNMASKED = "token_choice.last_real=false", "token_choice.mask_padding=false"
+BY_POSITION, UNMASKED = "reference_fault.last_real=false", "reference_fault.mask_padding=false"
 CELLS = [
     ("eos", "causal", BY_POSITION),
     ("eos", "bi", BY_POSITION),
@@ -70,17 +70,17 @@ def test_the_kernel_without_padding_is_refused(compose_cell):
 
 
 def test_one_reading_of_padding_gives_all_a_padded_decoder(compose_cell):
-    """The checkpoint's own pooler, mean, reads no padding; another reading of it does."""
+    """The checkpoint's own pooler, mean, reads no padding; another variant of it does."""
     cfg = compose_cell("mean", "causal", BY_POSITION)
     poolers = {name: compose_cell(name, "causal", BY_POSITION)["pooler"] for name in ("eos", "mean")}
-    loaded = load_readings(cfg, None, poolers)
+    loaded = load_variants(cfg, None, poolers)
     ((_, found),) = loaded.parts(TEXTS)
     batch = batch_of(cfg)
     order = sorted(range(len(TEXTS)), key=lambda i: -int(batch.attention_mask[i].sum()))
     for name in poolers:
         wanted = by_transformers(compose_cell(name, "causal", BY_POSITION), batch).numpy()
         np.testing.assert_allclose(found[name], wanted[order], atol=2e-6)
-    alone = load_readings(cfg, None, {"mean": poolers["mean"]})
+    alone = load_variants(cfg, None, {"mean": poolers["mean"]})
     assert alone.text_encoder.settings["kernel"] == "unpadded"
     with pytest.raises(UserError, match="no states of padding"):
-        Readings(alone.text_encoder.encoder, loaded.readings.readings)
+        Variants(alone.text_encoder.encoder, loaded.variants.variants)

@@ -146,7 +146,7 @@ def test_products_of_experts_are_those_of_linear_layers_under_autocast(tmp_path,
 
 
 def build(compose_cell, precision):
-    cfg = compose_cell("moee", "bi", "pooler.reading=routing", f"precision={precision}")
+    cfg = compose_cell("moee", "bi", "pooler.variant=routing", f"precision={precision}")
     return build_encoder(cfg, PRECISIONS[precision], torch.device("cpu"))
 
 
@@ -185,7 +185,7 @@ def test_routers_that_are_sigmoids_are_refused(compose_cell, tmp_path, small_mod
     settings |= {"num_key_value_heads": 4} if family == "dots1" else {}
     AutoModel.from_config(AutoConfig.for_model(family, **settings)).save_pretrained(tmp_path)
     words = [f"model.path={tmp_path}", "model.attn_implementation=eager"]
-    reads = compose_cell("moee", "bi", "pooler.reading=routing", *words)
+    reads = compose_cell("moee", "bi", "pooler.variant=routing", *words)
     if family in ("glm4_moe", "deepseek_v3", "dots1"):
         with pytest.raises(UserError, match=REFUSED):
             build_encoder(reads, PRECISIONS["fp32"], torch.device("cpu"))

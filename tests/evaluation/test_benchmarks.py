@@ -22,10 +22,10 @@ def test_what_is_scored_is_what_training_leaves_out(benchmark: str, kept_out: st
 def test_a_benchmark_of_mteb_comes_whole(name: str, size: int) -> None:
     found = task_set(plain(composed("evaluate", ["benchmark=mteb", f"benchmark.name='{name}'"])))
     assert len(found.tasks) == size
-    material = {task.metadata.name: (task.eval_splits, task.hf_subsets) for task in found.tasks}
-    assert material["MassiveIntentClassification"] == (["test"], ["en"])
-    assert material["STS17"] == (["test"], ["en-en"])
-    assert material.get("MSMARCO", (["dev"], ["default"])) == (["dev"], ["default"])
+    found_splits = {task.metadata.name: (task.eval_splits, task.hf_subsets) for task in found.tasks}
+    assert found_splits["MassiveIntentClassification"] == (["test"], ["en"])
+    assert found_splits["STS17"] == (["test"], ["en-en"])
+    assert found_splits.get("MSMARCO", (["dev"], ["default"])) == (["dev"], ["default"])
 
 
 SHORT = {"Re": "Retrieval", "Rk": "Reranking", "Cu": "Clustering", "Pa": "PairClassification", "Ca": "Classification"}

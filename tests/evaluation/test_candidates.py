@@ -8,7 +8,7 @@ import pytest
 from cli.compose import composed, plain
 from cli.errors import UserError
 from evaluation.candidates import candidates, configured
-from evaluation.readings import read_by
+from evaluation.variants import read_by
 from records.manifest import MANIFEST_VERSION, sealed
 
 
@@ -52,23 +52,23 @@ def test_without_a_run_the_groups_describe_the_encoder(tmp_path: Path) -> None:
     assert not reference.trained
 
 
-@pytest.mark.parametrize("asked", [["pooler=moee"], ["readings=[moee:sum]"]])
+@pytest.mark.parametrize("asked", [["pooler=moee"], ["variants=[moee:sum]"]])
 def test_how_tokens_are_read_is_in_the_name_where_it_is_not_as_ever(asked, tmp_path: Path) -> None:
     """Raw and standardised vectors of one encoder are two models to mteb and to tables."""
     words = ["model=tiny_moe", f"runs_dir='{tmp_path}'", *asked]
     choices = (
         [],
-        ["token_choice.standardise=corpus"],
-        ["token_choice.pool_eos=false"],
+        ["reference_fault.standardise=corpus"],
+        ["reference_fault.pool_eos=false"],
         ["max_length=32"],
     )
     names = []
     for choice in choices:
-        cfg = configured([*words, *choice, "token_choice.pool_bos=false"])
+        cfg = configured([*words, *choice, "reference_fault.pool_bos=false"])
         found = candidates(cfg)
-        names += [c.name for c in (read_by(found, cfg["readings"]) if cfg["readings"] else found)]
-    standard = "+token_choice.standardise-corpus"
-    marks = "", standard, "+token_choice.pool_eos-false", "+max_length-32"
+        names += [c.name for c in (read_by(found, cfg["variants"]) if cfg["variants"] else found)]
+    standard = "+reference_fault.standardise-corpus"
+    marks = "", standard, "+reference_fault.pool_eos-false", "+max_length-32"
     assert names == [f"bundled+model-tiny_moe{mark}/moee-causal-untrained" for mark in marks]
 
 

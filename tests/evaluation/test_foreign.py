@@ -39,7 +39,7 @@ def main_scores(outcome):
 
 def test_they_get_the_scores_of_their_vectors(scored, small_model, tmp_path):
     """sentence-transformers pools the mean of a plain folder, causal, without EOS; so can we."""
-    words = ["run=null", f"model.path={small_model}", "pooler=mean", "token_choice.pool_eos=false", "precision=fp32"]
+    words = ["run=null", f"model.path={small_model}", "pooler=mean", "reference_fault.pool_eos=false", "precision=fp32"]
     ours, theirs = scored(*words, "max_length=64"), scored(f"foreign={small_model}", "accelerator=cpu")
     assert theirs.computed == len(TASKS)
     assert main_scores(theirs) == pytest.approx(main_scores(ours), abs=1e-3)
@@ -52,8 +52,8 @@ def test_they_get_the_scores_of_their_vectors(scored, small_model, tmp_path):
 
 
 def test_what_does_not_go_with_them_is_one_line(scored, tmp_path):
-    with pytest.raises(UserError, match="does not go with readings="):
-        scored("foreign=x", "readings=[mean]")
+    with pytest.raises(UserError, match="does not go with variants="):
+        scored("foreign=x", "variants=[mean]")
     with pytest.raises(UserError, match=r"foreign=.* cannot be read"):
         scored(f"foreign={tmp_path}")
 

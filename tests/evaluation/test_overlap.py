@@ -68,7 +68,7 @@ def test_a_warning_names_tasks_above_the_share_and_what_was_not_counted(run, tas
 
 def test_earlier_runs_count_and_a_run_before_training_has_read_theirs_alone(run, tmp_path: Path) -> None:
     write_texts(place("2" * 64, tmp_path), ["a text of the stage"])
-    manifest = run.manifest | {"lineage": [{"run": "s/mean-bi/seed0", "data": ["2" * 64]}]}
+    manifest = run.manifest | {"merged": [{"run": "s/mean-bi/seed0", "data": ["2" * 64]}]}
     staged = replace(run, manifest=manifest)
     assert training_files(staged, tmp_path) == ([place(digit * 64, tmp_path) for digit in "21"], "")
     assert training_files(replace(staged, folder=None), tmp_path) == ([place("2" * 64, tmp_path)], "")

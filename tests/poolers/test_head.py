@@ -119,12 +119,12 @@ ROLES = torch.tensor([[TEXT, TEXT, EOS, PAD], [TEXT, TEXT, TEXT, EOS]])
 def test_last_position_is_padding_in_a_shorter_text():
     hidden, view = torch.randn(2, 4, D), TokenView(ROLES)
     assert torch.equal(pooler("eos")(hidden, view), torch.stack([hidden[0, 2], hidden[1, 3]]))
-    assert torch.equal(pooler("eos", "token_choice.last_real=false")(hidden, view), hidden[:, -1])
+    assert torch.equal(pooler("eos", "reference_fault.last_real=false")(hidden, view), hidden[:, -1])
 
 
 def test_eos_can_be_left_out_of_a_mean():
     hidden = torch.randn(2, 4, D)
-    out = pooler("mean", "token_choice.pool_eos=false")(hidden, TokenView(ROLES))
+    out = pooler("mean", "reference_fault.pool_eos=false")(hidden, TokenView(ROLES))
     assert torch.allclose(out, torch.stack([hidden[0, :2].mean(0), hidden[1, :3].mean(0)]), atol=1e-6)
 
 
@@ -133,5 +133,5 @@ def test_unmasked_padding_reaches_the_head():
     other = hidden.clone()
     other[0, 3] += 1.0
     for masked in (True, False):
-        head = pooler("lastlayer", f"token_choice.mask_padding={masked}").eval()
+        head = pooler("lastlayer", f"reference_fault.mask_padding={masked}").eval()
         assert torch.equal(head(hidden, view)[0], head(other, view)[0]) is masked

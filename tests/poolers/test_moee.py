@@ -27,11 +27,11 @@ def of(*words):
 
 @pytest.mark.parametrize("which", ["last", "mean"])
 @pytest.mark.parametrize("layers", ["last", "all", "mean"])
-def test_readings(which, layers):
+def test_variants(which, layers):
     words = [f"pooler.hidden_tokens={which}", f"pooler.routing_tokens={which}", f"pooler.hidden_layers={layers}"]
     hidden = states()
     found = {
-        r: run(of(*words, f"pooler.reading={r}"), hidden, TokenView(ROLES)) for r in ("hidden", "routing", "concat")
+        r: run(of(*words, f"pooler.variant={r}"), hidden, TokenView(ROLES)) for r in ("hidden", "routing", "concat")
     }
     for b in range(len(ROLES)):
         hs, rw = literal(hidden, b, which)
@@ -45,7 +45,7 @@ def test_readings(which, layers):
 def test_the_sum_is_one_vector(alpha):
     """Its cosine is cos(HS) + alpha cos(RW), over 1 + alpha, for every pair of texts."""
     hidden = states()
-    out = run(of("pooler.reading=sum", f"pooler.alpha={alpha}"), hidden, TokenView(ROLES))
+    out = run(of("pooler.variant=sum", f"pooler.alpha={alpha}"), hidden, TokenView(ROLES))
     parts = [literal(hidden, b, "last") for b in range(len(ROLES))]
     for i in range(len(ROLES)):
         for j in range(len(ROLES)):
@@ -68,7 +68,7 @@ def test_corpus_statistics_are_stored_and_independent_of_the_batch(tmp_path):
     from safetensors.torch import save_file
 
     whole = random_states(40)
-    pooler = of("pooler.reading=concat", "token_choice.standardise=corpus")
+    pooler = of("pooler.variant=concat", "reference_fault.standardise=corpus")
     assert pooler.lacks_statistics
     half = [
         RoutedStates([x[s] for x in whole.hidden], [x[s] for x in whole.routing]) for s in (slice(25), slice(25, 40))
@@ -79,14 +79,16 @@ def test_corpus_statistics_are_stored_and_independent_of_the_batch(tmp_path):
     assert abs(pooler(half[1], TokenView(ROLES)).numpy() - wanted[25:]).max() < 1e-5
     save_file(pooler.state_dict(), tmp_path / "head.safetensors")
     again = of(
-        "pooler.reading=concat", "token_choice.standardise=corpus", f"pooler.statistics='{tmp_path}/head.safetensors'"
+        "pooler.variant=concat",
+        "reference_fault.standardise=corpus",
+        f"pooler.statistics='{tmp_path}/head.safetensors'",
     )
     assert torch.equal(again(half[1], TokenView(ROLES)), pooler(half[1], TokenView(ROLES)))
-    with pytest.raises(UserError, match="was made for another reading"):
+    with pytest.raises(UserError, match="was made for another variant"):
         of(
-            "pooler.reading=sum",
+            "pooler.variant=sum",
             "pooler.hidden_layers=all",
-            "token_choice.standardise=corpus",
+            "reference_fault.standardise=corpus",
             f"pooler.statistics='{tmp_path}/head.safetensors'",
         )
 
@@ -94,14 +96,14 @@ def test_corpus_statistics_are_stored_and_independent_of_the_batch(tmp_path):
 def test_an_entry_that_does_not_vary_stays_finite():
     whole = random_states(10)
     whole.routing[0][:, 0] = 0.25
-    pooler = of("token_choice.standardise=corpus")
+    pooler = of("reference_fault.standardise=corpus")
     pooler.fit([pooler.parts(whole)])
     assert torch.isfinite(pooler(whole, TokenView(ROLES))).all()
 
 
 def test_the_published_z_score_depends_on_the_batch():
     whole = random_states(12)
-    pooler = of("pooler.reading=concat", "reference_fault=all")
+    pooler = of("pooler.variant=concat", "reference_fault=all")
     together = pooler(whole, TokenView(ROLES))
     joined = torch.cat([*whole.hidden, *whole.routing], dim=1).double().numpy()
     assert abs(together.numpy() - zscore(joined, ddof=1)).max() < 1e-5
@@ -113,12 +115,12 @@ def test_the_published_z_score_depends_on_the_batch():
 
 def test_raw_logits_are_the_published_codes():
     hidden = states()
-    out = run(of("pooler.reading=routing", "reference_fault=raw_routing"), hidden, TokenView(ROLES))
+    out = run(of("pooler.variant=routing", "reference_fault=raw_routing"), hidden, TokenView(ROLES))
     assert torch.equal(out[1], torch.cat([hidden[i, 1, 3, :n] for i, n in zip(range(L), EXPERTS, strict=True)]))
 
 
 def test_what_is_misspelt_is_refused():
-    for word in ("reading=HS", "hidden_tokens=all", "hidden_layers=3", "routing_weights=top_k", "standardise=whole"):
+    for word in ("variant=HS", "hidden_tokens=all", "hidden_layers=3", "routing_weights=top_k", "standardise=whole"):
         with pytest.raises(UserError, match=r"must be (one of|a text)"):
             of(f"pooler.{word}")
 
@@ -140,7 +142,7 @@ def test_the_trained_head_reads_both(monkeypatch):
         ]
         wanted = torch.cat([hs, torch.stack(mapped)]) + pooler.offsets.double()
         assert torch.allclose(keys[0][b].double(), wanted, atol=1e-5)
-    alone = pooler_of("moee_trained", "causal", "pooler.reading=routing")
+    alone = pooler_of("moee_trained", "causal", "pooler.variant=routing")
     assert alone.offsets.shape == (len(EXPERTS), D)
     assert isinstance(of(), MoEE)
     assert F.normalize(run(alone, hidden, TokenView(ROLES)), dim=1).isfinite().all()

@@ -70,7 +70,7 @@ def test_cls_is_the_first_real_token():
 @pytest.mark.parametrize("name", ["mean", "weightedmean"])
 def test_means_count_real_tokens_only(name, instruction, bos):
     hidden = states()
-    words = f"pooler.pool_instruction={instruction}", f"token_choice.pool_bos={bos}"
+    words = f"pooler.pool_instruction={instruction}", f"reference_fault.pool_bos={bos}"
     out = run(pooler_of(name, "bi", *words), hidden, TokenView(ROLES))
     for b in range(len(ROLES)):
         places = real(b, *[INSTRUCTION] * instruction, *[BOS] * bos)

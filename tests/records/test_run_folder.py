@@ -10,8 +10,8 @@ import pytest
 from cli.compose import composed, flat, options, own_keys, plain
 from cli.errors import UserError
 from evaluation.candidates import candidates
+from records.earlier_runs import OTHER_RUNS
 from records.files import alone_in
-from records.lineage import OTHER_RUNS
 from records.manifest import BOOKKEEPING, SEAL, below, check_seal, different_keys
 from records.run_folder import LONGEST_NAME, OF_A_DESIGN, RunFolder, run_folder
 from tests.started import run_here
@@ -213,11 +213,11 @@ def test_what_is_swept_over_is_named_in_a_named_study():
     ("words", "name"),
     [  # make designs, make llm2vec and conf/experiment/llm2vec find these by their names
         (["study=designs", "attn=bi", "objective=mntp", "pooler=mean"], "designs+objective-mntp"),
-        (["study=designs", "attn=bi", "stages=mntp", "objective=simcse", "pooler=mean"],
-         "designs+objective-simcse+stages-mntp"),
+        (["study=designs", "attn=bi", "init=mntp", "objective=simcse", "pooler=mean"],
+         "designs+objective-simcse+init-mntp"),
         (["design=echo_long", "study=designs", "trainer.progress=lines"],
          "designs+template-echo+max_length-128+pooler.pool_eos-false"),
-        (["design=llm2vec", "study=designs"], "designs+stages-mntp_simcse+pooler.pool_eos-false"),
+        (["design=llm2vec", "study=designs"], "designs+init-mntp_simcse+pooler.pool_eos-false"),
         (["experiment=llm2vec/mntp", "model=mistral_7b", "study=mistral_7b"],
          "mistral_7b+experiment-llm2vec.mntp"),
         (["objective=mntp", "study=mine", "data=text", "data.path=a.txt", "pooler=mean"], "mine+objective-mntp"),

@@ -53,7 +53,7 @@ def heads(representation_words):
     """Encoders with heads over layers and over tokens."""
     found = {}
     over_layers, over_tokens = ["pooler=multilayer"], ["pooler=lastlayer"]
-    for words in (over_layers, over_tokens, [*over_tokens, "token_choice.lastlayer_tokens=mean"]):
+    for words in (over_layers, over_tokens, [*over_tokens, "reference_fault.lastlayer_tokens=mean"]):
         (found[" ".join(words)],) = read_encoders(plain(composed("representation", [*representation_words, *words])))
     yield found
     encoders_studied._loaded.clear()  # what `loaded` has moved

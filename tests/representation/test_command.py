@@ -105,7 +105,7 @@ def made(design, attn="bi", trained=False, seed=0, stages=(), **further):
     manifest = {
         "seed": seed,
         "config": {**USUAL, "attn": {"name": attn}, **further},
-        "lineage": [
+        "merged": [
             {"objective": objective, "adapter_sha256": f"{objective}{seed}{kind}"} for objective, kind in stages
         ],
     }

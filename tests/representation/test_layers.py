@@ -44,12 +44,12 @@ def test_vectors_of_the_last_layer_are_those_of_the_poolers(settings, texts):
 def test_scores_are_what_evaluation_gives_a_layer_alone(scored, two_encoders, texts, tmp_path):
     from dataclasses import replace
 
-    from evaluation.readings import read_by
     from evaluation.scoring import Options, score
+    from evaluation.variants import read_by
 
     assert scored.groupby(["decoder", "pooling", "layer"]).ngroups == 2 * 2 * 3
-    (reading,) = read_by([two_encoders[1].candidate], ["layer:1/mean"])
-    alone = score(replace(reading, results=tmp_path), texts.task_set.tasks, Options())
+    (variant,) = read_by([two_encoders[1].candidate], ["layer:1/mean"])
+    alone = score(replace(variant, results=tmp_path), texts.task_set.tasks, Options())
     own = scored[(scored["decoder"] == "untrained, bi") & (scored["pooling"] == "mean") & (scored["layer"] == 1)]
     assert dict(zip(own["task"], own["score"], strict=True)) == pytest.approx(
         {task: value for task, (_, value) in alone.scores.items()}

@@ -138,7 +138,7 @@ def test_the_answer_over_a_file(two_encoders, settings, tmp_path):
     path.write_text("\n\n".join("\n".join(row) for row in rows))
     own = {**settings["word_level"], "conll": str(path)}
     causal, bi = two_encoders
-    after_mntp = replace(bi, candidate=replace(bi.candidate, manifest={**bi.candidate.manifest, "lineage": [
+    after_mntp = replace(bi, candidate=replace(bi.candidate, manifest={**bi.candidate.manifest, "merged": [
         {"objective": "mntp", "adapter_sha256": "0"}]}))  # fmt: skip
     assert [by_rule(causal), by_rule(bi), by_rule(after_mntp)] == [OWN, OWN, BEFORE]
     answer = word_level.section(two_encoders, None, {**settings, "word_level": own})

@@ -9,8 +9,8 @@ from safetensors.torch import load_file
 
 from encoders.loading import load_run, untrained
 from evaluation.candidates import candidates, configured
-from evaluation.readings import read_by
-from records.lineage import ADAPTER
+from evaluation.variants import read_by
+from records.earlier_runs import ADAPTER
 from records.run_folder import RunFolder
 from tests.training.raw_stages import quick_stage
 from training.run import train_run
@@ -104,7 +104,7 @@ def experts(cell, tmp_path_factory):
 
 
 def started_as(*folders):
-    return "lora.start=[{}]".format(",".join(f"'{folder}'" for folder in folders))
+    return "init.lora=[{}]".format(",".join(f"'{folder}'" for folder in folders))
 
 
 def products(folder):
@@ -142,7 +142,7 @@ def test_going_on_from_one_run_begins_with_its_adapter_and_ends_bit_equal_when_k
     train_run(cell("trainer.max_steps=0", start), RunFolder(tmp_path / "same"))
     same, first = (load_file(folder / ADAPTER) for folder in (tmp_path / "same", experts[0]))
     assert all(torch.equal(same[key], first[key]) for key in first)
-    further = cell("trainer.max_steps=3", started_as(*experts), "lora.combine=dare_ties")
+    further = cell("trainer.max_steps=3", started_as(*experts), "init.combine=dare_ties")
     train_run(further, RunFolder(tmp_path / "whole"))
     with power_cut(2):
         train_run(further, RunFolder(tmp_path / "broken"))
@@ -154,7 +154,7 @@ def test_going_on_from_one_run_begins_with_its_adapter_and_ends_bit_equal_when_k
         assert one[key] == other[key], key
 
 
-@pytest.mark.parametrize("more", [[], ["readings=[mean,eos]"]])
+@pytest.mark.parametrize("more", [[], ["variants=[mean,eos]"]])
 def test_what_evaluate_scores_as_untrained_is_the_start(cell, experts, tmp_path, more):
     """Not the bare base, whose gains would be the merge's."""
     start, texts = started_as(*experts), ["the sum of two arrays", "shape"]
@@ -162,7 +162,7 @@ def test_what_evaluate_scores_as_untrained_is_the_start(cell, experts, tmp_path,
     for n, folder in zip((0, 2), folders, strict=True):
         train_run(cell(f"trainer.max_steps={n}", start), RunFolder(folder))
     cfg = configured([f"run={folders[1]}", "untrained=only", *more])
-    (first, *_) = read_by(candidates(cfg), cfg["readings"]) if more else candidates(cfg)
+    (first, *_) = read_by(candidates(cfg), cfg["variants"]) if more else candidates(cfg)
     vectors = first.embeddings(None).embed(texts)
     wanted = load_run(folders[0], RunFolder(folders[0]).manifest()["config"])
     assert np.abs(vectors - wanted.encode(texts)).max() < 1e-6

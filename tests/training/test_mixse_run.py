@@ -14,7 +14,7 @@ from encoders.loading import build_encoder, load_run
 from encoders.mixse import mixture_of
 from encoders.precision import PRECISIONS
 from evaluation.candidates import candidates, configured
-from records.lineage import ADAPTER, read_starts
+from records.earlier_runs import ADAPTER, read_starts
 from records.run_folder import RunFolder
 from tests.contract.conftest import TEXTS, apart, embed
 from training.checks import check_sizes, refuse_changed
@@ -152,7 +152,7 @@ WRONG = {
     "adapter.top_k=0": "adapter.top_k=0 must be",
     "adapter.router=random": "train nothing",
     "adapter.balance=0.01 trainer.gradient_checkpointing=true": "cannot be recomputed",
-    "lora.start=[nowhere]": "takes neither",
+    "init.lora=[nowhere]": "takes neither",
     "adapter.router=best": "must be one of shared, layer",
     "adapter.experts=1 adapter.trains=experts adapter.always=true": "more than the 0 experts",
     "backbone.frozen=true pooler=lastlayer": "takes neither",

@@ -24,7 +24,7 @@ def words(tmp_path):
 
 @pytest.mark.slow
 def test_statistics_are_stored_with_the_run(compose_cell, words, tmp_path):
-    cfg = compose_cell("moee", "bi", *words, "token_choice.standardise=corpus")
+    cfg = compose_cell("moee", "bi", *words, "reference_fault.standardise=corpus")
     train_run(cfg, RunFolder(tmp_path / "run"))
     head = load_file(tmp_path / "run" / "head.safetensors")
     assert int(head["of_hidden.texts"]) == int(head["of_routing.texts"]) == 16
@@ -38,12 +38,12 @@ def test_statistics_are_stored_with_the_run(compose_cell, words, tmp_path):
 
 @pytest.mark.slow
 def test_a_run_without_a_step_has_statistics_for_an_untrained_encoder(compose_cell, words, tmp_path):
-    cfg = compose_cell("moee", "bi", *words, "token_choice.standardise=corpus", "trainer.max_steps=0")
+    cfg = compose_cell("moee", "bi", *words, "reference_fault.standardise=corpus", "trainer.max_steps=0")
     check_sizes(cfg)
     train_run(cfg, RunFolder(tmp_path / "run"))
     loaded = load_run(tmp_path / "run", cfg)
     file = tmp_path / "run" / "head.safetensors"
-    fitted = untrained(compose_cell("moee", "bi", "token_choice.standardise=corpus", f"pooler.statistics='{file}'"))
+    fitted = untrained(compose_cell("moee", "bi", "reference_fault.standardise=corpus", f"pooler.statistics='{file}'"))
     plain = untrained(compose_cell("moee", "bi"))
     assert fitted.fingerprint != plain.fingerprint
     assert abs(fitted.encode(TEXTS) - plain.encode(TEXTS)).max() > 0.01

@@ -14,7 +14,7 @@ from cli.errors import UserError
 from corpora.raw_text import read_texts
 from corpora.triples import Triple
 from encoders.tokens import TextTokenizer
-from records.lineage import ADAPTER
+from records.earlier_runs import ADAPTER
 from records.manifest import HELD_OUT
 from records.run_folder import RunFolder
 from tests.training.raw_stages import WORDS, quick_stage
@@ -149,6 +149,6 @@ def test_an_expert_of_a_domain_and_no_step_at_all(compose_cell, headed_model, tm
     assert base["held_out"]["after"] == base["held_out"]["before"] == before
     twins = f"['{tmp_path}/whole','{tmp_path}/broken']"  # whatever a router of twins learns, the sum is one expert
     mixture = ["adapter=mixse", "adapter.top_k=null", f"adapter.experts={twins}", "trainer.max_steps=2"]
-    for name, start in (("routed", mixture), ("merged", [f"lora.start={twins}", "trainer.max_steps=0"])):
+    for name, start in (("routed", mixture), ("merged", [f"init.lora={twins}", "trainer.max_steps=0"])):
         train_run(compose_cell("mean", "causal", *words, *start), RunFolder(tmp_path / name))
         assert RunFolder(tmp_path / name).manifest()["held_out"]["after"] == pytest.approx(after, rel=1e-5)

@@ -60,7 +60,7 @@ def test_a_design_keeps_its_keys_under_every_experiment_of_the_paper(name, exper
     for default in design.pop("defaults"):
         ((group, member),) = default.items()
         group = group.removeprefix("override /")
-        assert group == "stages" or cfg[f"{group}.name"] == member
+        assert group == "init" or cfg[f"{group}.name"] == member
     kept = {key: value for key, value in flat(design).items() if "${" not in str(value)}
     assert {key: cfg[key] for key in kept} == kept
     assert cfg["max_length"] == (1024 if name == "echo_long" else 512)

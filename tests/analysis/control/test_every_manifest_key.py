@@ -36,7 +36,9 @@ NOT_COMPARED = {  # and why
     **dict.fromkeys(
         ("config.precision", "config.accelerator", "config.trainer.threads"), "wishes: the fact is compared"
     ),
-    **dict.fromkeys(("config.lineage", "config.lora.start", "config.adapter.experts"), "wishes: the runs are compared"),
+    **dict.fromkeys(
+        ("config.init.merge", "config.init.lora", "config.adapter.experts"), "wishes: the runs are compared"
+    ),
     **dict.fromkeys(("code.commit", "code.dirty"), "the digest of the sources is compared"),
     **dict.fromkeys(("data.triples", "data.trained_on", "data.sources", "data.instructed"), "data.sha256 is compared"),
     **dict.fromkeys(

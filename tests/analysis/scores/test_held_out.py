@@ -16,7 +16,7 @@ BITS = {"plain": 1.2, "merged": 1.1}
 
 @pytest.fixture
 def runs(tmp_path):
-    """Write two designs of two seeds that differ in lora.combine, with documents of two domains."""
+    """Write two designs of two seeds that differ in init.combine, with documents of two domains."""
 
     def write(**changes):
         for combine, level in BITS.items():
@@ -30,16 +30,16 @@ def runs(tmp_path):
                         rows.append([domain, name, 100 + k, level + shift + (0.01 * k + 0.001 * seed) * (level + 1)])
                 with (folder / HELD_OUT).open("w", newline="") as file:
                     csv.writer(file).writerows(rows)
-                own = {"lora__combine": combine, "objective__name": "next_token"}
+                own = {"init__combine": combine, "objective__name": "next_token"}
                 own |= {"_files": {HELD_OUT: of_file(folder / HELD_OUT)}} | (changes if combine == "merged" else {})
                 (folder / "manifest.json").write_text(json.dumps(seal(manifest("eos", "causal", seed, **own))))
-        return f"scores='{tmp_path}/lm*/*/seed*'", "factors=[pooler,attn,lora.combine]"
+        return f"scores='{tmp_path}/lm*/*/seed*'", "factors=[pooler,attn,init.combine]"
 
     return write
 
 
 def test_a_document_is_a_task_of_its_domain(runs, read_words):
-    frame = read_words(*runs()).material.frame
+    frame = read_words(*runs()).comparison.frame
     assert frame.groupby("type")["task"].nunique().to_dict() == {"stdlib": 8, "torch": 8}
     assert set(frame["seed"]) == {"0", "1"}
     row = frame[(frame["design"].str.contains("plain")) & (frame["seed"] == "1") & (frame["type"] == "torch")]
@@ -61,5 +61,5 @@ def test_a_changed_file_and_a_running_run(runs, read_words, tmp_path):
         file = tmp_path / f"lm+{combine}" / "eos-causal" / "seed1" / "manifest.json"
         file.write_text(json.dumps(seal({**json.loads(file.read_text()), "status": "running"})))
     result = read_words(*scores)
-    assert set(result.material.frame["seed"]) == {"0"}
+    assert set(result.comparison.frame["seed"]) == {"0"}
     assert "Left out, since the run was not finished" in " ".join(result.notes)

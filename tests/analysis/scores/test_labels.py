@@ -48,8 +48,8 @@ def test_a_base_by_its_path_is_not_called_by_the_name_of_another():
 
 
 def test_what_is_not_there_is_not_named():
-    two = designs({"lineage": "none"}, {"lineage": "mntp"})
-    assert names(two) == ["mean-bi", "mean-bi lineage=mntp"]
+    two = designs({"init.merge": "none"}, {"init.merge": "mntp"})
+    assert names(two) == ["mean-bi", "mean-bi init.merge=mntp"]
     assert usual_note(two) == []
 
 
@@ -59,7 +59,7 @@ def test_a_whole_group_as_factor_says_what_was_done_before_and_not_where_it_lies
     def value(seed, run="torch", rank=16):
         path = f"runs/{run}/eos-causal/seed{seed}"
         start = [{"run": f"{run}/eos-causal/seed{seed}", "objective": "next_token"}]
-        return factor_value(manifest("eos", "causal", seed, lora__start=[path], lora__r=rank, _start=start), "lora")
+        return factor_value(manifest("eos", "causal", seed, init__lora=[path], lora__r=rank, _start=start), "lora")
 
     assert value(0) == value(1)
     assert len({value(0), value(0, run="stdlib"), value(0, rank=64)}) == 3

@@ -9,14 +9,14 @@ from analysis.statistics.power import components, detectable, power
 from analysis.statistics.seeds import spreads
 from analysis.tables import published
 from cli.errors import UserError
-from tests.analysis.sections.test_by_type import material, noise
+from tests.analysis.sections.test_by_type import comparison, noise
 from tests.analysis.sections.test_claims import FIVE
 from tests.analysis.three_seeds import by_seed
 
 
 def beside(*tables, scores=None):
     scores = by_seed(noise(3, 5, 48), 3) if scores is None else scores
-    answer = published.section(material(scores, FIVE, kinds=("STS", "Clustering"), published=tables))
+    answer = published.section(comparison(scores, FIVE, kinds=("STS", "Clustering"), published=tables))
     return answer.frames["published"], answer, scores
 
 
@@ -37,10 +37,10 @@ def test_published_scores_of_moee_average_to_its_published_types():
     scores = pd.read_csv(published.TABLES / "scores" / "moee.csv").set_index("model") / 100
     kinds = {task: known_types()[task] for task in scores}
     by_type = scores.T.groupby(kinds).mean().T
-    readings = {"moee_routing-causal": "RW", "moee_concat-causal": "concat", "moee-causal": "sum"}
+    variants = {"moee_routing-causal": "RW", "moee_concat-causal": "concat", "moee-causal": "sum"}
     table, differ = published.published_rows(("moee",)), set()
     for row in table[table["type"] != ""].to_dict("records"):
-        for side, name in (("second_score", readings[row["second"]]), ("first_score", "HS")):
+        for side, name in (("second_score", variants[row["second"]]), ("first_score", "HS")):
             model = f"{row['base']}, {row['setting']}, {name}"
             if abs(by_type.loc[model, row["type"]] - row[side]) > 1.01e-4:
                 differ.add((model, row["type"]))

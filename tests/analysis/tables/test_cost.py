@@ -16,11 +16,11 @@ def design(*manifests):
 
 def test_stages_count_with_the_run():
     stages = [{"flops": 30}, {"flops": 5}]
-    assert training_flops(design({"flops": 100, "lineage": stages}, {"flops": 300, "lineage": stages})) == 235
+    assert training_flops(design({"flops": 100, "merged": stages}, {"flops": 300, "merged": stages})) == 235
     assert training_flops(design({"flops": 100})) == 100
 
 
-@pytest.mark.parametrize("manifest", [{}, {"flops": 100, "lineage": [{"objective": "mntp"}]}])
+@pytest.mark.parametrize("manifest", [{}, {"flops": 100, "merged": [{"objective": "mntp"}]}])
 def test_what_is_not_stated_is_unknown_and_not_zero(manifest):
     assert training_flops(design({"flops": 100}, manifest)) is None
 

@@ -6,7 +6,7 @@ from scipy.stats import wilcoxon
 
 from analysis.control.rule import Footnote
 from analysis.formats import Unit, p_text
-from analysis.tables.material import Material
+from analysis.tables.comparison import Comparison
 from analysis.write import write_files
 from cli.errors import UserError
 from tests.analysis.three_seeds import write_long
@@ -32,7 +32,7 @@ def pair_table(result):
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_marks_and_numbers_are_those_of_the_pairs_on_all_tasks(words, analyse_words, seeds):
     result = analyse_words(words(seeds))
-    table, pairs = pair_table(result), result.material.main_pairs
+    table, pairs = pair_table(result), result.comparison.main_pairs
     signs = {"over tasks and seeds": "*", "over tasks only": "†", "no": ""}
     assert (pairs["significant"] != "no").sum() >= 2
     assert ("over tasks and seeds" in set(pairs["significant"])) == (seeds == 3)
@@ -47,7 +47,7 @@ def test_marks_and_numbers_are_those_of_the_pairs_on_all_tasks(words, analyse_wo
 
 def test_the_published_layout_is_alone_and_that_of_scipy(words, analyse_words):
     result = analyse_words(words(3), "layout=wilcoxon")
-    (table,), matrix = result.tables, result.material.matrix
+    (table,), matrix = result.tables, result.comparison.matrix
     for row in table.frame.to_dict("records"):
         second, first = row["Pair"].split(" - ")
         test = wilcoxon(matrix[second] - matrix[first], method="exact")
@@ -81,7 +81,7 @@ def test_long_lists_are_cut_to_the_pairs_of_the_highest_means(words, analyse_wor
 def test_designs_and_pairs_that_differ_have_the_letter():
     values = {"a": frozenset({0}), "b": frozenset({1}), "c": frozenset({0})}
     note = Footnote("x", "threads: 2 in b, 4 in the others (allowed)", ("threads",), values, frozenset({"b"}))
-    of = Material(None, {}, "", {}, {}, None, None, None, [note])
+    of = Comparison(None, {}, "", {}, {}, None, None, None, [note])
     assert [of.design_text(label) for label in "abc"] == ["a", "b [x]", "c"]
     assert [of.pair_text(*pair) for pair in ("ab", "ac", "bc")] == ["b - a [x]", "c - a", "c - b [x]"]
     assert of.notes_below == ("x: threads: 2 in b, 4 in the others (allowed)",)

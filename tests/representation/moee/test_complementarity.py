@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import rankdata, spearmanr
 
 from encoders.loading import untrained
-from evaluation.readings import pooler_config
+from evaluation.variants import pooler_config
 from representation.moee.clusters import agreement, partition
 from representation.moee.complementarity import compared, section
 from representation.moee.pair_tasks import pair_tasks
@@ -23,7 +23,7 @@ def alone(studied, word):
     return untrained({**studied.config, "pooler": pooler_config(word, studied.config)})
 
 
-def test_the_answer_is_that_of_each_reading_run_alone(moe):
+def test_the_answer_is_that_of_each_variant_run_alone(moe):
     encoders, texts, settings = moe
     (studied,) = encoders
     found = section(encoders, texts, settings)
@@ -45,7 +45,7 @@ def test_the_answer_is_that_of_each_reading_run_alone(moe):
     assert at["pairs"] == (off[0] | off[1]).sum()
     assert at["both"] == pytest.approx((off[0] & off[1]).sum() / at["pairs"])
     assert at["one_alone"] == pytest.approx((off[0] & ~off[1]).sum() / at["pairs"])
-    of_hs = found.frames["complementarity_topics"].query("reading == 'HS'")["texts"]
+    of_hs = found.frames["complementarity_topics"].query("variant == 'HS'")["texts"]
     assert list(of_hs) == sorted(np.bincount(partition(hs, 3, 0)), reverse=True)
 
 

@@ -61,7 +61,7 @@ def test_similarities_are_those_of_each_pooler_alone(moe):
     templates = dict(list(prompt_templates(WORDINGS).items())[2:4])
     tasks = pair_tasks(list(texts.task_set.data.values()), 16, 0)
     (held,) = similarities(studied, templates, tasks, 0.5)
-    for reading, words in {"HS": {"reading": "hidden"}, "RW": {"reading": "routing"}, "sum": {"alpha": 0.5}}.items():
+    for variant, words in {"HS": {"variant": "hidden"}, "RW": {"variant": "routing"}, "sum": {"alpha": 0.5}}.items():
         for k, template in enumerate(templates.values()):
             form = {"bare": template.query.bare, "instructed": template.query.bare}
             own = {"name": template.name, "query": form, "document": form, "eos": False}
@@ -69,11 +69,11 @@ def test_similarities_are_those_of_each_pooler_alone(moe):
             length = worded(studied.encoder(), template).max_length
             alone = untrained({**studied.config, "template": own, "pooler": pooler, "max_length": length})
             vectors = alone.encode(tasks[0].texts)
-            np.testing.assert_allclose(held[reading][k], tasks[0].similarities(vectors), atol=1e-6)
+            np.testing.assert_allclose(held[variant][k], tasks[0].similarities(vectors), atol=1e-6)
 
 
 def _moee(studied):
-    from evaluation.readings import pooler_config
+    from evaluation.variants import pooler_config
 
     return pooler_config("moee:sum", studied.config)
 
@@ -83,11 +83,11 @@ def test_the_answer(moe):
     found = section(encoders, texts, settings)
     scores, stability = found.frames["prompts_scores"], found.frames["prompts_stability"]
     assert len(scores) == 9 * 3
-    by_reading = scores.groupby("reading")["score"]
-    for reading in ("HS", "RW", "sum"):
-        own = stability[stability["reading"] == reading].set_index("statistic")
-        assert own.loc["mean", "value"] == pytest.approx(by_reading.mean()[reading])
-        assert own.loc["spread", "value"] == pytest.approx(by_reading.std()[reading])
+    by_variant = scores.groupby("variant")["score"]
+    for variant in ("HS", "RW", "sum"):
+        own = stability[stability["variant"] == variant].set_index("statistic")
+        assert own.loc["mean", "value"] == pytest.approx(by_variant.mean()[variant])
+        assert own.loc["spread", "value"] == pytest.approx(by_variant.std()[variant])
     assert [d.name for d in found.draw()] == ["prompts_agreement"]
 
 
@@ -120,7 +120,7 @@ def literal(kind):
 
 def test_statistics_are_those_of_loops_and_tasks_count_once():
     one, other = literal("PairClassification"), literal("STS")
-    found = {(row["reading"], row["statistic"]): row["value"] for row in stability([SIMILARITIES] * 2, TASKS)}
+    found = {(row["variant"], row["statistic"]): row["value"] for row in stability([SIMILARITIES] * 2, TASKS)}
     assert found == pytest.approx({key: (one[key] + other[key]) / 2 for key in one})
 
 

@@ -6,7 +6,7 @@ from scipy.stats import zscore
 from sklearn.metrics import average_precision_score
 
 from encoders.loading import untrained
-from evaluation.readings import pooler_config
+from evaluation.variants import pooler_config
 from representation.moee.batch_zscore import batches_of, harm, raw_parts, vectors_of
 from representation.moee.pair_tasks import pair_tasks
 from tests.representation.moee.moee_settings import asked
@@ -43,22 +43,22 @@ def test_vectors_against_scipy():
     joined = np.hstack([scored["HS"], scored["RW"]])
     unit = {name: x / np.linalg.norm(x, axis=1, keepdims=True) for name, x in scored.items()}
     wanted = {"concat": joined, "routing": scored["RW"], "sum": np.hstack([unit["HS"], 0.7**0.5 * unit["RW"]])}
-    for reading, x in wanted.items():
-        found = vectors_of(parts, cut, reading, 0.7)
+    for variant, x in wanted.items():
+        found = vectors_of(parts, cut, variant, 0.7)
         np.testing.assert_allclose(found, x / np.linalg.norm(x, axis=1, keepdims=True), atol=1e-5)
 
 
-@pytest.mark.parametrize("reading", ["routing", "concat", "sum"])
-def test_one_batch_is_the_pooler_of_the_published_code(moe, reading):
+@pytest.mark.parametrize("variant", ["routing", "concat", "sum"])
+def test_one_batch_is_the_pooler_of_the_published_code(moe, variant):
     """All texts in one batch: pooler.standardise=batch with a budget that takes them at once."""
     (studied,), texts, _ = moe
     task, parts = task_of(texts), raw_parts(studied, task_of(texts))
-    pooler = {**pooler_config(f"moee:{reading}", studied.config), "standardise": "batch"}
+    pooler = {**pooler_config(f"moee:{variant}", studied.config), "standardise": "batch"}
     wanted = untrained({**studied.config, "pooler": pooler, "token_budget": 10**6}).encode(task.texts)
-    found = vectors_of(parts, [np.arange(len(task.texts))], reading, 1.0)
+    found = vectors_of(parts, [np.arange(len(task.texts))], variant, 1.0)
     np.testing.assert_allclose(found, wanted, atol=1e-4)
     bare = untrained({**studied.config, "pooler": pooler | {"standardise": "none"}}).encode(task.texts)
-    np.testing.assert_allclose(vectors_of(parts, None, reading, 1.0), bare, atol=1e-5)
+    np.testing.assert_allclose(vectors_of(parts, None, variant, 1.0), bare, atol=1e-5)
 
 
 def test_harm_against_a_loop(moe):

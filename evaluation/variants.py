@@ -1,4 +1,4 @@
-"""One checkpoint read by several poolers, each a candidate: those of `readings=`, and the common start of runs."""
+"""One checkpoint read by several poolers, each a candidate: those of `variants=`, and the common start of runs."""
 
 import itertools
 import re
@@ -27,14 +27,14 @@ MOEE = re.compile(
 
 
 class Together:
-    """The readings of one checkpoint as one encoder: their vectors stand side by side in a row of [E].
+    """The variants of one checkpoint as one encoder: their vectors stand side by side in a row of [E].
 
-    columns: reading -> its part of a row. fingerprints: of the encoders that have one of the poolers alone.
+    columns: variant -> its part of a row. fingerprints: of the encoders that have one of the poolers alone.
     """
 
     def __init__(self, loaded: Any) -> None:
         self.loaded = loaded
-        poolers = {name: reading.pooler for name, reading in sorted(loaded.readings.readings.items())}
+        poolers = {name: variant.pooler for name, variant in sorted(loaded.variants.variants.items())}
         ends = list(itertools.accumulate(pooler.embedding_dim for pooler in poolers.values()))
         starts = [0, *ends[:-1]]
         self.columns = {name: slice(*span) for name, *span in zip(poolers, starts, ends, strict=True)}
@@ -51,13 +51,13 @@ class Together:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadingCandidate(Candidate):
-    """A candidate whose vectors come from forward passes that all readings of `of` share. `poolers`: those of all.
+class VariantCandidate(Candidate):
+    """A candidate whose vectors come from forward passes that all variants of `of` share. `poolers`: those of all.
 
-    seeds: of the readings whose parameters another seed than that of `of` draws.
+    seeds: of the variants whose parameters another seed than that of `of` draws.
     """
 
-    reading: str
+    variant: str
     of: Candidate
     poolers: dict[str, Config]
     seeds: dict[str, int] = field(default_factory=dict)
@@ -68,43 +68,43 @@ class ReadingCandidate(Candidate):
         return self.of.checkpoint
 
     def embeddings(self, cache_dir: Path | None) -> Embeddings:
-        """Return this reading's vectors; the checkpoint is loaded with the first of its readings."""
+        """Return this variant's vectors; the checkpoint is loaded with the first of its variants."""
         config = self.of.manifest["config"]
 
         def load() -> Together:
-            from encoders.readings import load_readings
+            from encoders.variants import load_variants
 
-            return Together(load_readings(config, self.of.folder or self.of.start, self.poolers, self.seeds))
+            return Together(load_variants(config, self.of.folder or self.of.start, self.poolers, self.seeds))
 
         what = [str(self.of.folder or self.of.start), config, self.poolers, self.seeds]
         whole = shared(what, load, cache_dir)
         of: Any = whole.encoder
-        return replace(whole, fingerprint=of.fingerprints[self.reading], columns=of.columns[self.reading])
+        return replace(whole, fingerprint=of.fingerprints[self.variant], columns=of.columns[self.variant])
 
 
-def check_readings(names: Any) -> list[str]:
+def check_variants(names: Any) -> list[str]:
     """Return `names` as a list without repeats. Raises `UserError`, naming the choices, for one that there is not."""
     listed = [names] if isinstance(names, str) else list(names or [])
     for name in listed:
         if name not in PLAIN and not LAYER.fullmatch(str(name)) and not MOEE.fullmatch(str(name)):
             choices = f"{', '.join(PLAIN)}, layer:<number or *>/<one of these>, moee:... (docs/moee.md)"
-            raise UserError(f"There is no reading '{name}'. Choices: {choices}.")
+            raise UserError(f"There is no variant '{name}'. Choices: {choices}.")
     return list(dict.fromkeys(listed))
 
 
 def read_by(candidates: Sequence[Candidate], names: Sequence[str]) -> list[Candidate]:
-    """Return a candidate for each of `candidates` and each reading; what is the same encoder twice is there once.
+    """Return a candidate for each of `candidates` and each variant; what is the same encoder twice is there once.
     Raises `UserError` where candidates are prefixes already (evaluation.dims)."""
     if any(candidate.dim for candidate in candidates):
-        raise UserError("readings and evaluation.dims do not go together. Leave one of them out.")
-    readings: dict[str, Candidate] = {}
+        raise UserError("variants and evaluation.dims do not go together. Leave one of them out.")
+    variants: dict[str, Candidate] = {}
     for candidate in candidates:
         config = candidate.manifest["config"]
         poolers = {name: pooler_config(name, config) for name in _each(names, config)}
         for name in poolers:
-            reading = _reading(candidate, name, poolers)
-            readings.setdefault(f"{reading.results} {reading.title} {candidate.folder}", reading)
-    return list(readings.values())
+            variant = _variant(candidate, name, poolers)
+            variants.setdefault(f"{variant.results} {variant.title} {candidate.folder}", variant)
+    return list(variants.values())
 
 
 def share_starts(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -117,7 +117,7 @@ def share_starts(candidates: Sequence[Candidate]) -> list[Candidate]:
     for candidate in candidates:
         config = candidate.manifest["config"]
         given = {"start", "experts"} & candidate.manifest.keys()  # by other runs
-        alone = candidate.trained or given or candidate.dim or isinstance(candidate, ReadingCandidate)
+        alone = candidate.trained or given or candidate.dim or isinstance(candidate, VariantCandidate)
         if not alone and config["pooler"].get("standardise") != "corpus":  # which needs a file of statistics
             base = f"{_states(config)} {[candidate.manifest.get(key) for key in BASE]}"
             starts.setdefault(base, {}).setdefault(candidate.title, candidate)
@@ -127,8 +127,8 @@ def share_starts(candidates: Sequence[Candidate]) -> list[Candidate]:
         poolers = {title: member.manifest["config"]["pooler"] for title, member in members.items()}
         seeds = {title: member.manifest["config"]["seed"] for title, member in members.items()}
         for title, member in members.items() if len(members) > 1 else ():
-            shared[id(member)] = ReadingCandidate(
-                member.manifest, member.results, reading=title, of=first, poolers=poolers, seeds=seeds
+            shared[id(member)] = VariantCandidate(
+                member.manifest, member.results, variant=title, of=first, poolers=poolers, seeds=seeds
             )
     return [shared.get(id(candidate), candidate) for candidate in candidates]
 
@@ -137,14 +137,14 @@ def _states(config: Config) -> str:
     """Digest of all that an untrained encoder's states depend on; padding takes another kernel."""
     from poolers.shared.registry import reads_padding
 
-    how = [config.get(key) for key in ("lineage", "stages", "normalize", "padding_side", "token_budget", "accelerator")]
+    how = [config.get(key) for key in ("init", "normalize", "padding_side", "token_budget", "accelerator")]
     return of_value([of_states(config), how, reads_padding(config["pooler"])])
 
 
-def _reading(of: Candidate, name: str, poolers: dict[str, Config]) -> ReadingCandidate:
-    """Its manifest is that of the checkpoint, but for the pooler: a factor, so that readings compare with one another.
+def _variant(of: Candidate, name: str, poolers: dict[str, Config]) -> VariantCandidate:
+    """Its manifest is that of the checkpoint, but for the pooler: a factor, so that variants compare with one another.
 
-    A trained run's own pooler is the run itself. Another reading of it is named after both: it was not trained so.
+    A trained run's own pooler is the run itself. Another variant of it is named after both: it was not trained so.
     """
     manifest, config = of.manifest, of.manifest["config"]
     word = pooler_word(poolers[name])
@@ -158,7 +158,7 @@ def _reading(of: Candidate, name: str, poolers: dict[str, Config]) -> ReadingCan
             "trained_with": config["pooler"],
             "parameters": {**manifest.get("parameters", {}), "head": 0},
         }
-    return ReadingCandidate(manifest, of.results, of.folder, reading=name, of=of, poolers=poolers)
+    return VariantCandidate(manifest, of.results, of.folder, variant=name, of=of, poolers=poolers)
 
 
 def _each(names: Sequence[str], config: Config) -> list[str]:
@@ -173,7 +173,7 @@ def _each(names: Sequence[str], config: Config) -> list[str]:
 
 
 def pooler_config(name: str, config: Config) -> Config:
-    """Return the configuration of a reading's pooler, as pooler=<name> would compose it within `config`."""
+    """Return the configuration of a variant's pooler, as pooler=<name> would compose it within `config`."""
     match = LAYER.fullmatch(name)
     kind = "layer" if match else "moee" if MOEE.fullmatch(name) else name
     file = CONF / "pooler" / f"{kind}.yaml"
@@ -191,7 +191,7 @@ def _moee_pooler(name: str, usual: Config) -> Config:
     tokens = match["tokens"] or match["routed"] or "last"
     return {
         **usual,
-        "reading": match["both"] or "routing",
+        "variant": match["both"] or "routing",
         "alpha": float(match["alpha"] or 1.0),
         "hidden_tokens": tokens,
         "routing_tokens": tokens,

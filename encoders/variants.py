@@ -21,51 +21,51 @@ from records.files import stream_seed
 
 
 @dataclass(frozen=True)
-class Reading:
+class Variant:
     """One way to make a vector of a decoder's states."""
 
     pooler: Pooler
     normalize: bool
 
 
-class Readings:
+class Variants:
     """Runs `encoder`'s backbone once per batch and gives each pooler what it consumes, as `Encoder` would alone."""
 
-    def __init__(self, encoder: Encoder, readings: Mapping[str, Reading]) -> None:
-        poolers = [reading.pooler for reading in readings.values()]
+    def __init__(self, encoder: Encoder, variants: Mapping[str, Variant]) -> None:
+        poolers = [variant.pooler for variant in variants.values()]
         refuse_unpadded(encoder.backbone.config._attn_implementation, any(p.reads_padding for p in poolers))
         with encoder.precision():  # weights may be stored as they are computed by now, beside float32 states
             prove_routers(encoder.backbone, poolers)
-        self.encoder, self.readings = encoder, dict(readings)
+        self.encoder, self.variants = encoder, dict(variants)
 
     def __call__(self, batch: Batch) -> dict[str, Tensor]:
-        """Return reading -> [B, E] float32, of unit length where the reading is normalised."""
-        states = self.encoder.collected(batch, {name: reading.pooler for name, reading in self.readings.items()})
+        """Return variant -> [B, E] float32, of unit length where the variant is normalised."""
+        states = self.encoder.collected(batch, {name: variant.pooler for name, variant in self.variants.items()})
         with torch.autocast(batch.roles.device.type, enabled=False):
-            vectors = {name: r.pooler(states[name], batch.view) for name, r in self.readings.items()}
-        return {name: F.normalize(v, dim=-1) if self.readings[name].normalize else v for name, v in vectors.items()}
+            vectors = {name: r.pooler(states[name], batch.view) for name, r in self.variants.items()}
+        return {name: F.normalize(v, dim=-1) if self.variants[name].normalize else v for name, v in vectors.items()}
 
 
 @dataclass(frozen=True)
-class LoadedReadings:
+class LoadedVariants:
     """`text_encoder`'s own pooler is not run. fingerprints: of the encoders that have one of the poolers alone."""
 
     text_encoder: TextEncoder
-    readings: Readings
+    variants: Variants
     fingerprints: dict[str, str]
 
     def parts(self, texts: Sequence[str], instruction: str = "") -> Iterator[tuple[Chunk, dict[str, np.ndarray]]]:
-        """As `TextEncoder.parts`, with one [n, E] float32 for each reading."""
+        """As `TextEncoder.parts`, with one [n, E] float32 for each variant."""
 
         def vectors(batch: Batch) -> dict[str, np.ndarray]:
-            return {name: v.cpu().numpy() for name, v in self.readings(batch).items()}
+            return {name: v.cpu().numpy() for name, v in self.variants(batch).items()}
 
         return self.text_encoder.run(texts, instruction, vectors)
 
 
-def load_readings(
+def load_variants(
     cfg: Config, run: Path | None, poolers: Mapping[str, Config], seeds: Mapping[str, int] | None = None
-) -> LoadedReadings:
+) -> LoadedVariants:
     """Load the run in the folder `run`, or the untrained start of `cfg`, for `poolers` (name -> as in conf/pooler).
 
     seeds: name -> seed that draws the pooler's parameters; None: that of `cfg` for all.
@@ -74,15 +74,15 @@ def load_readings(
     text_encoder = loaded(cfg, run, list(poolers.values()))
     usual = text_encoder.encoder.pooler
     experts = experts_of(text_encoder.encoder.backbone)
-    readings, fingerprints = dict[str, Reading](), dict[str, str]()
+    variants, fingerprints = dict[str, Variant](), dict[str, str]()
     for name, config in poolers.items():
         seed = stream_seed((seeds or {}).get(name, cfg["seed"]), "head")
         pooler = build_pooler(config, usual.hidden_size, usual.num_layers, seed, experts)
         if pooler.lacks_statistics:
             raise UserError(
-                f"The reading {name} would be standardised by statistics of a corpus, which readings have none of. "
-                "Leave token_choice.standardise out, or score pooler=moee with pooler.statistics=<file> by itself."
+                f"The variant {name} would be standardised by statistics of a corpus, which variants have none of. "
+                "Leave reference_fault.standardise out, or score pooler=moee with pooler.statistics=<file> by itself."
             )
-        readings[name] = Reading(pooler.to(text_encoder.device).eval(), cfg["normalize"])
+        variants[name] = Variant(pooler.to(text_encoder.device).eval(), cfg["normalize"])
         fingerprints[name] = digest_of({**cfg, "pooler": config}, run, pooler)
-    return LoadedReadings(text_encoder, Readings(text_encoder.encoder, readings), fingerprints)
+    return LoadedVariants(text_encoder, Variants(text_encoder.encoder, variants), fingerprints)

@@ -5,21 +5,21 @@ import pytest
 
 from cli.compose import composed, plain
 from evaluation.command import run
-from representation.moee.moee_readings import means_of, section
+from representation.moee.moee_variants import means_of, section
 from tests.representation.moee.moee_settings import asked
 
-WORDS = ["moee_readings.alpha=0.5", "tasks=[DocsNetworkxPairClassification]"]
+WORDS = ["moee_variants.alpha=0.5", "tasks=[DocsNetworkxPairClassification]"]
 
 
 @pytest.fixture(scope="module")
 def found(small_moe, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("readings")
+    folder = tmp_path_factory.mktemp("variants")
     return section(*asked(small_moe, folder, *WORDS)), folder
 
 
-def test_every_template_attention_and_reading_once(found):
-    frame = found[0].frames["moee_readings"]
-    cells = frame.groupby(["encoder", "template", "attn", "reading"]).size()
+def test_every_template_attention_and_variant_once(found):
+    frame = found[0].frames["moee_variants"]
+    cells = frame.groupby(["encoder", "template", "attn", "variant"]).size()
     assert len(cells) == 2 * 2 * (4 + 6)
     assert (cells == 1).all()
     assert set(frame["encoder"]) == {"untrained"}
@@ -27,8 +27,8 @@ def test_every_template_attention_and_reading_once(found):
 
 
 CELLS = {
-    ("instruct", "bi", "moee:routing/mean"): ["pooler.reading=routing", "pooler.routing_tokens=mean"],
-    ("prompteol", "causal", "moee:hidden/last/mean"): ["pooler.reading=hidden", "pooler.hidden_layers=mean"],
+    ("instruct", "bi", "moee:routing/mean"): ["pooler.variant=routing", "pooler.routing_tokens=mean"],
+    ("prompteol", "causal", "moee:hidden/last/mean"): ["pooler.variant=hidden", "pooler.hidden_layers=mean"],
 }
 
 
@@ -38,7 +38,7 @@ def test_a_cell_is_its_pooler_scored_alone(found, small_moe, tmp_path, cell):
     words += ["precision=fp32", "accelerator=cpu", "max_length=32", "progress=false", "benchmark=docstrings_smoke"]
     words += [f"{key}={tmp_path}" for key in ("results", "runs_dir", "cache_dir")] + [f"model.path={small_moe}"]
     (outcome,) = run(plain(composed("evaluate", words)))
-    frame = found[0].frames["moee_readings"].set_index(["template", "attn", "reading"])
+    frame = found[0].frames["moee_variants"].set_index(["template", "attn", "variant"])
     ((_, wanted),) = outcome.scores.values()
     assert frame.loc[cell, "score"] == pytest.approx(wanted)
 
@@ -55,11 +55,11 @@ def test_analysis_reads_the_scores(found):
 
 def test_means_are_over_tasks_then_types():
     rows = [("Classification", "a1", 0.1), ("Classification", "a2", 0.3), ("Retrieval", "b", 0.8)]
-    about = {"encoder": "untrained", "seed": 0, "template": "instruct", "attn": "bi", "reading": "moee:routing"}
+    about = {"encoder": "untrained", "seed": 0, "template": "instruct", "attn": "bi", "variant": "moee:routing"}
     frame = pd.DataFrame([{**about, "type": k, "task": t, "score": s} for k, t, s in rows])
     means = means_of(frame, {"RW": "moee:routing"})
     assert list(means.columns) == [
-        *("encoder", "template", "attn", "reading"),
+        *("encoder", "template", "attn", "variant"),
         *("Retrieval", "Classification", "mean of types"),
     ]
     assert means.iloc[0, :4].tolist() == ["untrained", "instruct", "bi", "RW"]

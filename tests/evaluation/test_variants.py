@@ -1,4 +1,4 @@
-"""readings=: names, manifests that compare, and scores that are those of each pooler alone."""
+"""variants=: names, manifests that compare, and scores that are those of each pooler alone."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from encoders.text_encoder import TextEncoder
 from evaluation.candidates import candidates, configured, pooler_word
 from evaluation.command import run
 from evaluation.embeddings import _shared
-from evaluation.readings import check_readings, read_by, share_starts
+from evaluation.variants import check_variants, read_by, share_starts
 from records.manifest import MANIFEST_VERSION, sealed
 
 TASKS = "tasks=[Asked,Graded,Pairs]"
@@ -34,14 +34,14 @@ def scores(root: Path) -> dict[str, dict]:
 
 
 def test_names_are_checked_before_anything_is_loaded() -> None:
-    assert check_readings(None) == []
-    assert check_readings("mean") == ["mean"]
-    assert check_readings(["layer:*/eos", "mean", "mean"]) == ["layer:*/eos", "mean"]
+    assert check_variants(None) == []
+    assert check_variants("mean") == ["mean"]
+    assert check_variants(["layer:*/eos", "mean", "mean"]) == ["layer:*/eos", "mean"]
     choices = "eos, mean, weightedmean, cls, layer:<number or"
     of_routers = "moee", "moee:HS", "moee:hidden@2", "moee:routing/last/all", "moee:sum@-1", "moee:hidden/all"
     for wrong in ("maen", "layer:x/mean", "layer:1/max", "layer:1", "lastlayer", 3, *of_routers):
-        with pytest.raises(UserError, match=rf"no reading '{wrong}'. Choices: {choices}"):
-            check_readings([wrong])
+        with pytest.raises(UserError, match=rf"no variant '{wrong}'. Choices: {choices}"):
+            check_variants([wrong])
 
 
 def test_a_star_is_every_layer(small_model, tmp_path) -> None:
@@ -55,20 +55,20 @@ def test_a_star_is_every_layer(small_model, tmp_path) -> None:
 @pytest.mark.parametrize("kept", [True, False])
 def test_what_was_embedded_before_is_not_again(words, tmp_path, monkeypatch, kept) -> None:
     words, ran, real = [*words, f"cache_dir={tmp_path / 'cache'}", f"embeddings={kept}"], [], TextEncoder.run
-    run(configured([*words, "readings=[eos,mean]", f"results={tmp_path / 'a'}"]))
+    run(configured([*words, "variants=[eos,mean]", f"results={tmp_path / 'a'}"]))
     monkeypatch.setattr(TextEncoder, "run", lambda *given: ran.append(len(given[1])) or real(*given))
-    run(configured([*words, "readings=[mean,eos]", f"results={tmp_path / 'b'}"]))
+    run(configured([*words, "variants=[mean,eos]", f"results={tmp_path / 'b'}"]))
     assert (ran == []) == (tmp_path / "cache" / "embeddings").exists() == kept
     assert scores(tmp_path / "a") == scores(tmp_path / "b")
 
 
-def test_readings_compare_under_the_control_rule(words, tmp_path, capsys) -> None:
+def test_variants_compare_under_the_control_rule(words, tmp_path, capsys) -> None:
     from analysis.control.__main__ import find_runs
     from analysis.control.audit import audit
 
     shared = [*words, f"runs_dir={tmp_path}", f"cache_dir={tmp_path / 'cache'}"]
-    run(configured([*shared, "readings=[mean,layer:0/mean,layer:1/mean]"]))
-    run(configured([*shared, "pooler=eos"]))  # scored alone, compared with readings
+    run(configured([*shared, "variants=[mean,layer:0/mean,layer:1/mean]"]))
+    run(configured([*shared, "pooler=eos"]))  # scored alone, compared with variants
     factors = ("pooler", "attn")
     text, control, cells = audit(*find_runs([str(tmp_path)], factors), factors, ())
     assert control.refused == {}
@@ -120,7 +120,7 @@ def test_starts_of_one_attention_are_read_from_the_same_forward_passes(words, tm
     each = []
     for pooler, attn, seed in cells:
         further = ["attn.layers=1"] if attn == "bi_last" else []
-        further += ["token_choice.mask_padding=false"] * (seed == 3)  # which takes another kernel
+        further += ["reference_fault.mask_padding=false"] * (seed == 3)  # which takes another kernel
         further += ["normalize=false"] * (seed == 4)
         cfg = composed("evaluate", [*usual, f"pooler={pooler}", f"attn={attn}", f"seed={seed}", *further])
         each += candidates(plain(cfg))
@@ -139,15 +139,15 @@ def test_starts_of_one_attention_are_read_from_the_same_forward_passes(words, tm
 MEANT = {
     "moee:sum": ("moee", {}),
     "moee:sum@1": ("moee", {}),
-    "moee:hidden": ("moee_hidden", {"reading": "hidden"}),
-    "moee:hidden/last/all": ("moee_hidden_last_all", {"reading": "hidden", "hidden_layers": "all"}),
-    "moee:hidden/mean": ("moee_hidden_mean", {"reading": "hidden", "hidden_tokens": "mean", "routing_tokens": "mean"}),
-    "moee:routing": ("moee_routing", {"reading": "routing"}),
+    "moee:hidden": ("moee_hidden", {"variant": "hidden"}),
+    "moee:hidden/last/all": ("moee_hidden_last_all", {"variant": "hidden", "hidden_layers": "all"}),
+    "moee:hidden/mean": ("moee_hidden_mean", {"variant": "hidden", "hidden_tokens": "mean", "routing_tokens": "mean"}),
+    "moee:routing": ("moee_routing", {"variant": "routing"}),
     "moee:routing/mean": (
         "moee_routing_mean",
-        {"reading": "routing", "hidden_tokens": "mean", "routing_tokens": "mean"},
+        {"variant": "routing", "hidden_tokens": "mean", "routing_tokens": "mean"},
     ),
-    "moee:concat/last/mean": ("moee_concat_last_mean", {"reading": "concat", "hidden_layers": "mean"}),
+    "moee:concat/last/mean": ("moee_concat_last_mean", {"variant": "concat", "hidden_layers": "mean"}),
     "moee:sum@0.5/mean": ("moee_sum_0.5_mean", {"alpha": 0.5, "hidden_tokens": "mean", "routing_tokens": "mean"}),
     "moee:sum@2": ("moee_sum_2", {"alpha": 2.0}),
 }
@@ -163,7 +163,7 @@ def test_what_the_words_mean(small_moe, tmp_path):
     cfg = plain(composed("evaluate", [f"model.path='{small_moe}'", f"runs_dir='{tmp_path}'"]))
     usual = plain(composed("evaluate", ["pooler=moee"]))["pooler"]
     for name, (word, changed) in MEANT.items():
-        (found,) = read_by(candidates(cfg), check_readings(name))
+        (found,) = read_by(candidates(cfg), check_variants(name))
         assert found.manifest["pooler"] == word
         assert found.manifest["config"]["pooler"] == {**usual, **changed}
     assert len(read_by(candidates(cfg), list(MEANT))) == len(MEANT) - 1, "moee:sum@1 is moee:sum"
@@ -178,14 +178,14 @@ def test_names_tell_poolers_apart():
 def test_a_mixed_list_scores_as_each_pooler_alone(moe_words, tmp_path, capsys):
     listed = "mean,layer:1/eos,moee:hidden,moee:routing/mean,moee:sum@0.5"
     places = [f"runs_dir={tmp_path / 'at_once'}", f"cache_dir={tmp_path / 'one'}"]
-    run(configured([*moe_words, f"readings=[{listed}]", *places]))
+    run(configured([*moe_words, f"variants=[{listed}]", *places]))
     texts = re.findall(r"3 new scores, (\d+) texts", capsys.readouterr().out)
     assert [int(n) > 0 for n in texts] == [True, False, False, False, False], "one pass serves all"
     alone = [
         ["pooler=mean"],
         ["pooler=layer", "pooler.layer=1", "pooler.pooling=eos"],
-        ["pooler=moee", "pooler.reading=hidden"],
-        ["pooler=moee", "pooler.reading=routing", "pooler.hidden_tokens=mean", "pooler.routing_tokens=mean"],
+        ["pooler=moee", "pooler.variant=hidden"],
+        ["pooler=moee", "pooler.variant=routing", "pooler.hidden_tokens=mean", "pooler.routing_tokens=mean"],
         ["pooler=moee", "pooler.alpha=0.5"],
     ]
     for own in alone:
@@ -199,9 +199,9 @@ def test_a_mixed_list_scores_as_each_pooler_alone(moe_words, tmp_path, capsys):
     assert names[0] == names[1], "the same encoder has the same fingerprint"
 
 
-def test_readings_of_routers_are_scored_in_every_number_format(moe_words, tmp_path, capsys):
+def test_variants_of_routers_are_scored_in_every_number_format(moe_words, tmp_path, capsys):
     """Weights are stored in the format of the products, states are float32 next to them."""
     for precision in ("mixed", "bf16"):
         place = [f"results={tmp_path / precision}", f"cache_dir={tmp_path / precision}", f"precision={precision}"]
-        run(configured([*moe_words, *place, "readings=[mean,moee:routing]", "tasks=[Graded]"]))
+        run(configured([*moe_words, *place, "variants=[mean,moee:routing]", "tasks=[Graded]"]))
         assert capsys.readouterr().out.count("1 new scores") == 2

@@ -13,10 +13,10 @@ from records.files import of_file, of_value
 from records.manifest import OF_HEADS, below, numeric_config, read_manifest
 
 ADAPTER = "adapter/adapter_model.safetensors"
-OTHER_RUNS = {"lineage": "lineage", "lora.start": "start", "adapter.experts": "experts"}  # key -> fact of a manifest
+OTHER_RUNS = {"init.merge": "merged", "init.lora": "start", "adapter.experts": "experts"}  # key -> fact of a manifest
 FUNCTION = ("attn", "template", "lora.targets")
 # key that names runs -> keys in which they must agree with the run that starts from them
-ALIKE = {"lora.start": FUNCTION, "adapter.experts": (*FUNCTION, "model.sliding_window", "lora.r", "lora.alpha")}
+ALIKE = {"init.lora": FUNCTION, "adapter.experts": (*FUNCTION, "model.sliding_window", "lora.r", "lora.alpha")}
 OF_OBJECTIVE = re.compile(r"[a-z]+:(?=.)")  # mntp:<glob>
 
 
@@ -64,11 +64,11 @@ def data_parts(data: Mapping[str, Any]) -> dict[str, str]:
 
 def other_runs(config: Mapping[str, Any]) -> dict[str, list[Stage]]:
     """Return key -> the finished runs that it names, of every key of `OTHER_RUNS`. Raises `UserError` as they do."""
-    return {"lineage": read_stages(config.get("lineage")), **{key: read_starts(config, key) for key in ALIKE}}
+    return {"init.merge": read_stages(config["init"]["merge"]), **{key: read_starts(config, key) for key in ALIKE}}
 
 
 def read_stages(words: str | Sequence[str] | None) -> list[Stage]:
-    """Return the stages of `lineage=[...]`, in order; each word is a run folder, or a glob that one folder matches.
+    """Return the stages of `init.merge=[...]`, in order; each word is a run folder, or a glob that one folder matches.
 
     `mntp:<glob>` names, of the folders that match, the one whose objective is mntp, trained on the stages before it.
     Raises `UserError` for what is no run, is not finished, has no adapter, or was itself trained on other stages than
@@ -76,12 +76,12 @@ def read_stages(words: str | Sequence[str] | None) -> list[Stage]:
     """
     stages: list[Stage] = []
     for word in _listed(words):
-        stages.append(_stage(word, stages, "lineage"))
+        stages.append(_stage(word, stages, "init.merge"))
     return stages
 
 
 def read_starts(config: Mapping[str, Any], key: str) -> list[Stage]:
-    """Return the runs of `lora.start=[...]` or of `adapter.experts=[...]`, trained on the stages of `lineage=`.
+    """Return the runs of `init.lora=[...]` or of `adapter.experts=[...]`, trained on the stages of `init.merge=`.
 
     None where experts are drawn. Raises `UserError` as `read_stages` does, and for a run that differs in a key of
     `ALIKE`: its adapter changes another function, or has another size.
@@ -89,7 +89,7 @@ def read_starts(config: Mapping[str, Any], key: str) -> list[Stage]:
     words: Any = flat(dict(config)).get(key)
     if words is None or isinstance(words, int):
         return []
-    before = read_stages(config.get("lineage"))
+    before = read_stages(config["init"]["merge"])
     runs = [_stage(word, before, key) for word in _listed(words)]
     mine = _compared(config, ALIKE[key])
     for run in runs:
@@ -117,7 +117,7 @@ def recorded_stages(folder: Path, words: Sequence[str] | None) -> list[Stage]:
 
     Raises `UserError` where a stage is no longer the one that the run was trained on.
     """
-    facts = read_manifest(folder).get("lineage", []) if words else []
+    facts = read_manifest(folder).get("merged", []) if words else []
     beside = folder.absolute().parents[2]
     there = [w if _matches(w) else str(beside / fact["run"]) for w, fact in zip(words or (), facts, strict=True)]
     stages = read_stages(there)
@@ -135,9 +135,9 @@ def label(stages: Sequence[Stage], seed: int) -> str:
     """
     names = []
     for stage in stages:
-        settings = numeric_config(stage.manifest["config"]) | {"lineage": None}  # those stages are named before it
-        if settings["lora.start"]:
-            settings["lora.start"] = [fact["run"].rpartition("/")[0] for fact in stage.manifest["start"]]
+        settings = numeric_config(stage.manifest["config"]) | {"init.merge": None}  # those stages are named before it
+        if settings["init.lora"]:
+            settings["init.lora"] = [fact["run"].rpartition("/")[0] for fact in stage.manifest["start"]]
         other = stage.manifest["seed"]
         names.append(f"{stage.objective}-{of_value(settings)[:8]}{'' if other == seed else f'.{other}'}")
     return "+".join(names)
@@ -154,10 +154,10 @@ def _stage(word: str, before: Sequence[Stage], key: str) -> Stage:
         what = "is a mixture of experts, not one LoRA" if mixture else f"has no {ADAPTER}: it trained a head alone"
         raise UserError(f"The stage {folder} {what}. Name a run of adapter=lora.")
     if _adapters(manifest) != [stage.adapter_sha256 for stage in before]:
-        theirs, here = [fact["run"] for fact in manifest.get("lineage", [])], [stage.name for stage in before]
+        theirs, here = [fact["run"] for fact in manifest.get("merged", [])], [stage.name for stage in before]
         raise UserError(
             f"The stage {folder} was trained on top of {', '.join(theirs) or 'the base alone'}, not of "
-            f"{', '.join(here) or 'the base alone'}. Name in lineage what it was trained on, in order, before it."
+            f"{', '.join(here) or 'the base alone'}. Name in init.merge what it was trained on, in order, before it."
         )
     return Stage(folder, manifest, of_file(folder / ADAPTER))
 
@@ -174,7 +174,7 @@ def _folder(word: str, before: Sequence[Stage], key: str) -> Path:
 
 
 def _matches(word: str) -> list[Path]:
-    """The folders that a word of `lineage=` may mean; of `mntp:<glob>` those whose objective is mntp."""
+    """The folders that a word of `init.merge=` may mean; of `mntp:<glob>` those whose objective is mntp."""
     objective, _, pattern = word.partition(":") if OF_OBJECTIVE.match(word) else ("", "", word)
     path = Path(pattern).expanduser()
     folders = [path] if path.is_dir() else sorted(Path(p) for p in glob(str(path)) if Path(p).is_dir())
@@ -186,4 +186,4 @@ def _matches(word: str) -> list[Path]:
 
 def _adapters(manifest: Mapping[str, Any]) -> list[str]:
     """sha256 of the adapters of the stages that a run was trained on."""
-    return [fact["adapter_sha256"] for fact in manifest.get("lineage", [])]
+    return [fact["adapter_sha256"] for fact in manifest.get("merged", [])]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from encoders.encoder import experts_of, routers
-from encoders.readings import load_readings
-from evaluation.readings import pooler_config
+from encoders.variants import load_variants
+from evaluation.variants import pooler_config
 from tests.contract.conftest import FLOAT32, TEXTS
 from tests.routing import literal
 
@@ -17,9 +17,9 @@ def poolers(mixse_run):
     return {word: pooler_config(word, mixse_run[1]) for word in WORDS} | {"mean": mixse_run[1]["pooler"]}
 
 
-def vectors(readings, texts):
+def vectors(variants, texts):
     found = {}
-    for places, parts in readings.parts(texts):
+    for places, parts in variants.parts(texts):
         for name, rows in parts.items():
             found.setdefault(name, {}).update(zip(places, rows, strict=True))
     return {name: np.stack([rows[i] for i in range(len(texts))]) for name, rows in found.items()}
@@ -27,12 +27,12 @@ def vectors(readings, texts):
 
 def test_it_is_the_softmax_of_the_router_in_every_sublayer(mixse_run, poolers):
     folder, cfg = mixse_run
-    readings = load_readings(cfg, folder, poolers)
-    encoder, tokenizer = readings.text_encoder.encoder, readings.text_encoder.tokenizer
+    variants = load_variants(cfg, folder, poolers)
+    encoder, tokenizer = variants.text_encoder.encoder, variants.text_encoder.tokenizer
     assert experts_of(encoder.backbone) == [3] * 6
     assert [r.name for r in routers(encoder.backbone)][:3] == ["0 self_attn", "0 mlp", "1 self_attn"]
     assert not any(m._forward_hooks for m in routers(encoder.backbone))
-    found = vectors(readings, TEXTS)
+    found = vectors(variants, TEXTS)
     for i, text in enumerate(TEXTS):
         weights = literal(encoder, tokenizer.batch(tokenizer([text])))
         for name, wanted in (("moee:routing", weights[:, -1]), ("moee:routing/mean", weights.mean(dim=1))):

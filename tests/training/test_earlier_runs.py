@@ -15,7 +15,7 @@ from encoders.backbone import load_backbone
 from encoders.loading import build_encoder, load_run, untrained
 from encoders.loading import loaded as loaded_from
 from encoders.precision import PRECISIONS
-from records.lineage import ADAPTER, read_stages, recorded_stages, texts_read
+from records.earlier_runs import ADAPTER, read_stages, recorded_stages, texts_read
 from records.run_folder import RunFolder, run_folder
 from tests.training.raw_stages import quick_stage
 from training.run import train_run
@@ -26,7 +26,7 @@ EMBEDDED = (
     ["study=llm2vec"],
     {
         "mntp": ["study=llm2vec", "objective=mntp"],
-        "simcse": ["study=llm2vec", "objective=simcse", "stages=mntp"],
+        "simcse": ["study=llm2vec", "objective=simcse", "init=mntp"],
     },
 )
 AT_SCALE = (
@@ -48,7 +48,7 @@ def stages(compose_cell, headed_model, lines, pairs, tmp_path_factory):
             words += ["data=jsonl", f"data.path='{pairs}'", "data.validation=4"]
             words.remove("data=text")
         named = ",".join(f"'{folders[b]}'" for b in before)
-        held = [f"lineage=[{named}]"] if before else []
+        held = [f"init.merge=[{named}]"] if before else []
         return compose_cell("mean", "bi", *words, *short, *held)
 
     train_run(config("mntp"), RunFolder(folders["mntp"]))
@@ -101,8 +101,8 @@ def test_a_bf16_base_is_rounded_once(stages, model):
 @pytest.mark.slow
 def test_a_run_carries_its_stages_and_is_loaded_on_top_of_them(stages, model, lines, tmp_path):
     manifest = RunFolder(stages["supervised"]).manifest()
-    assert [s["objective"] for s in manifest["lineage"]] == ["mntp", "simcse"]
-    assert [s["run"] for s in manifest["lineage"]] == ["s+mntp/mean-bi/seed0", "s+simcse/mean-bi/seed0"]
+    assert [s["objective"] for s in manifest["merged"]] == ["mntp", "simcse"]
+    assert [s["run"] for s in manifest["merged"]] == ["s+mntp/mean-bi/seed0", "s+simcse/mean-bi/seed0"]
     read = {name: RunFolder(folder).manifest()["data"]["sha256"] for name, folder in stages.items()}
     in_order = list(dict.fromkeys([read["mntp"], read["simcse"], read["supervised"]]))
     assert (texts_read(manifest), texts_read(manifest, trained=False)) == (in_order, in_order[:-1])
@@ -115,10 +115,10 @@ def test_a_run_carries_its_stages_and_is_loaded_on_top_of_them(stages, model, li
     start = untrained(manifest["config"])
     wanted, mine = by_peft(model, list(stages.values())[:2]), start.encoder.backbone.state_dict()
     assert max(float((wanted[k] - mine[k]).abs().max()) for k in wanted) < 1e-6
-    assert start.fingerprint != untrained({**manifest["config"], "lineage": None}).fingerprint
+    assert start.fingerprint != untrained({**manifest["config"], "init": {"merge": None}}).fingerprint
     moved = tmp_path / "elsewhere"
     shutil.copytree(stages["mntp"].parents[2], moved)
-    gone = {**manifest["config"], "lineage": ["runs/not/there/any", "runs/not/there/more"]}
+    gone = {**manifest["config"], "init": {"merge": ["runs/not/there/any", "runs/not/there/more"]}}
     again = load_run(moved / "s+supervised" / "mean-bi" / "seed0", gone)
     assert again.fingerprint == loaded.fingerprint, "stages beside the run are found where the paths lead nowhere"
     before = loaded_from(gone, moved / "s+supervised" / "mean-bi" / "seed0" / "start")
@@ -136,7 +136,7 @@ def test_what_is_no_stage_is_refused(stages, tmp_path, compose_cell, small_model
         read_stages([str(tmp_path / "none")])
     assert read_stages(mntp) == read_stages([mntp])
     with pytest.raises(UserError, match="another base model"):
-        cfg = compose_cell("mean", "bi", f'lineage=["{mntp}"]')
+        cfg = compose_cell("mean", "bi", f'init.merge=["{mntp}"]')
         build_encoder({**cfg, "model": {**cfg["model"], "path": str(small_model)}}, PRECISIONS["fp32"], CPU)
     half = tmp_path / "s" / "mean-bi" / "seed0"
     shutil.copytree(mntp, half)
@@ -164,7 +164,7 @@ def test_a_stage_that_was_trained_again_is_noticed(stages, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize(("words", "commands"), [EMBEDDED, AT_SCALE], ids=["bundled", "at scale"])
 def test_groups_of_stages_find_the_runs_of_their_commands(words, commands, stages, tmp_path):
-    """What stages=... reads is what the stages' commands write: sweeps on the bundled base, experiments elsewhere."""
+    """What init=... reads is what the stages' commands write: sweeps on the bundled base, experiments elsewhere."""
     here = [f"runs_dir={tmp_path}", "attn=bi", "seed=0", "pooler=mean"]
     written = {}
     for name, command in commands.items():
@@ -172,5 +172,5 @@ def test_groups_of_stages_find_the_runs_of_their_commands(words, commands, stage
         written[name] = run_folder(plain(composed("train", at)) | {"lineage": None}, at).path
         shutil.copytree(stages[name], written[name])
     for name, found in (("mntp", ["mntp"]), ("mntp_simcse", ["mntp", "simcse"])):
-        cfg = plain(composed("train", [*here, *words, f"stages={name}"]))
-        assert [stage.folder for stage in read_stages(cfg["lineage"])] == [written[key] for key in found]
+        cfg = plain(composed("train", [*here, *words, f"init={name}"]))
+        assert [stage.folder for stage in read_stages(cfg["init"]["merge"])] == [written[key] for key in found]

@@ -1,4 +1,4 @@
-"""One checkpoint read by several poolers, as evaluate.py readings=[...] does: vectors, scores, means by task type."""
+"""One checkpoint read by several poolers, as evaluate.py variants=[...] does: vectors, scores, means by task type."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,62 +9,62 @@ import pandas as pd
 from analysis.scores.tasks import sort_types
 from cli.errors import UserError
 from encoders.encoder import experts_of
-from encoders.readings import Reading, Readings
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch
+from encoders.variants import Variant, Variants
 from evaluation.candidates import Candidate
 from evaluation.instructions import read_instructions
-from evaluation.readings import ReadingCandidate, pooler_config
 from evaluation.scoring import Options, score
 from evaluation.tasks.chosen import TaskSet
+from evaluation.variants import VariantCandidate, pooler_config
 from poolers.shared.registry import build_pooler
 from representation.encoders_studied import Studied
 from representation.sections import each
 from representation.texts import Arrays, gathered
 
 
-def readings_of(
+def variants_of(
     studied: Studied, names: Mapping[str, str], *, normalize: bool | None = None, **changed: Any
-) -> Readings:
-    """Return the readings `names` (name -> as in evaluate.py readings=) of an encoder.
+) -> Variants:
+    """Return the variants `names` (name -> as in evaluate.py variants=) of an encoder.
 
     normalize: whether vectors have length 1; None: as the encoder's. changed: keys of the poolers' configuration.
     Raises `UserError` for routers that cannot be read.
     """
     device, encoder = studied.encoder().device, studied.encoder().encoder
     experts, pooler = experts_of(encoder.backbone), encoder.pooler
-    readings = {}
+    variants = {}
     for name, word in names.items():
         config = {**pooler_config(word, studied.config), **changed}
         built = build_pooler(config, pooler.hidden_size, pooler.num_layers, studied.seed, experts)
-        readings[name] = Reading(built.to(device).eval(), encoder.normalize if normalize is None else normalize)
-    return Readings(encoder, readings)
+        variants[name] = Variant(built.to(device).eval(), encoder.normalize if normalize is None else normalize)
+    return Variants(encoder, variants)
 
 
-def arrays(readings: Readings) -> Callable[[Batch], Arrays]:
-    """Return the function of a batch that gives reading -> [B, E] on the CPU."""
-    return lambda batch: {name: vectors.cpu().numpy() for name, vectors in readings(batch).items()}
+def arrays(variants: Variants) -> Callable[[Batch], Arrays]:
+    """Return the function of a batch that gives variant -> [B, E] on the CPU."""
+    return lambda batch: {name: vectors.cpu().numpy() for name, vectors in variants(batch).items()}
 
 
-def encode(readings: Readings, encoder: TextEncoder, texts: Sequence[str], instruction: str = "") -> Arrays:
-    """Return reading -> [N, E] float32 in the order of `texts`, which are distinct."""
-    return gathered(encoder.run(texts, instruction, arrays(readings)), len(texts))
+def encode(variants: Variants, encoder: TextEncoder, texts: Sequence[str], instruction: str = "") -> Arrays:
+    """Return variant -> [N, E] float32 in the order of `texts`, which are distinct."""
+    return gathered(encoder.run(texts, instruction, arrays(variants)), len(texts))
 
 
-def score_readings(
-    readings: Sequence[Candidate], tasks: TaskSet, settings: dict[str, Any]
-) -> Iterator[tuple[ReadingCandidate, str, str, float]]:
-    """Yield (reading, type, task, score); what was scored before is not scored again.
+def score_variants(
+    variants: Sequence[Candidate], tasks: TaskSet, settings: dict[str, Any]
+) -> Iterator[tuple[VariantCandidate, str, str, float]]:
+    """Yield (variant, type, task, score); what was scored before is not scored again.
 
     settings: cache_dir and progress of the command.
     """
-    for reading in each(readings, "scored", settings, lambda reading: reading.title):
-        assert isinstance(reading, ReadingCandidate)
-        mode = reading.manifest["config"]["evaluation"]["instructions"]
-        outcome = score(reading, tasks.tasks, Options(read_instructions(mode), cache_dir=Path(settings["cache_dir"])))
+    for variant in each(variants, "scored", settings, lambda variant: variant.title):
+        assert isinstance(variant, VariantCandidate)
+        mode = variant.manifest["config"]["evaluation"]["instructions"]
+        outcome = score(variant, tasks.tasks, Options(read_instructions(mode), cache_dir=Path(settings["cache_dir"])))
         for task, why in outcome.failed.items():
             raise UserError(f"{task}: {why}")
-        yield from ((reading, kind, task, value) for task, (kind, value) in outcome.scores.items())
+        yield from ((variant, kind, task, value) for task, (kind, value) in outcome.scores.items())
 
 
 def type_means(scores: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from transformers import AutoModel
 from cli.compose import composed, plain
 from cli.errors import UserError
 from encoders.loading import untrained
-from encoders.readings import load_readings
+from encoders.variants import load_variants
 
 TEXTS = [
     "the sum of two arrays",
@@ -29,9 +29,9 @@ MIXTURE = {
     "mean": ["pooler=mean"],
     "first": ["pooler=layer", "pooler.layer=0", "pooler.pooling=eos"],
     "sum": ["pooler=moee"],
-    "routing": ["pooler=moee", "pooler.reading=routing", "pooler.routing_tokens=mean"],
-    "hidden": ["pooler=moee", "pooler.reading=hidden", "pooler.hidden_tokens=mean", "pooler.hidden_layers=all"],
-    "averaged": ["pooler=moee", "pooler.reading=concat", "pooler.hidden_layers=mean"],
+    "routing": ["pooler=moee", "pooler.variant=routing", "pooler.routing_tokens=mean"],
+    "hidden": ["pooler=moee", "pooler.variant=hidden", "pooler.hidden_tokens=mean", "pooler.hidden_layers=all"],
+    "averaged": ["pooler=moee", "pooler.variant=concat", "pooler.hidden_layers=mean"],
 }
 SETS = [DENSE, {"first": DENSE["first"]}, MIXTURE, {"routing": MIXTURE["routing"]}]
 
@@ -50,17 +50,17 @@ def composed_as(small_model, small_moe):
 @pytest.mark.parametrize("attn", ["causal", "bi"])
 @pytest.mark.parametrize("how", [["precision=fp32"], ["precision=mixed", "normalize=false"]], ids=" ".join)
 @pytest.mark.parametrize("names", SETS, ids=" ".join)
-def test_each_reading_is_its_pooler_run_alone(composed_as, attn, how, names):
+def test_each_variant_is_its_pooler_run_alone(composed_as, attn, how, names):
     moe, words = any("pooler=moee" in words for words in names.values()), how
     configs = {name: composed_as(attn, *words, *of_name, moe=moe) for name, of_name in names.items()}
     poolers = {name: cfg["pooler"] for name, cfg in configs.items()}
-    readings, ran = load_readings(composed_as(attn, *words, moe=moe), None, poolers), []
-    readings.text_encoder.encoder.backbone.register_forward_hook(lambda *_: ran.append(1))
-    parts = list(readings.parts(TEXTS, "find it"))
+    variants, ran = load_variants(composed_as(attn, *words, moe=moe), None, poolers), []
+    variants.text_encoder.encoder.backbone.register_forward_hook(lambda *_: ran.append(1))
+    parts = list(variants.parts(TEXTS, "find it"))
     assert len(parts) == len(ran) > 1, "one forward pass a batch"
     for name, cfg in configs.items():
         alone = untrained(cfg)
-        assert readings.fingerprints[name] == alone.fingerprint
+        assert variants.fingerprints[name] == alone.fingerprint
         for (ours, vectors), (theirs, wanted) in zip(parts, alone.parts(TEXTS, "find it"), strict=True):
             assert ours == theirs
             np.testing.assert_array_equal(vectors[name], wanted)
@@ -87,9 +87,9 @@ def test_a_layer_is_that_of_transformers(composed_as, small_model, layer, poolin
     ("words", "moe", "said"),
     [
         (MIXTURE["routing"], False, "this decoder is dense"),
-        ([*MIXTURE["sum"], "token_choice.standardise=corpus"], True, "would be standardised by statistics"),
+        ([*MIXTURE["sum"], "reference_fault.standardise=corpus"], True, "would be standardised by statistics"),
     ],
 )
 def test_what_cannot_be_read_is_refused(composed_as, words, moe, said):
     with pytest.raises(UserError, match=said):
-        load_readings(composed_as("bi", moe=moe), None, {"it": composed_as("bi", *words, moe=moe)["pooler"]})
+        load_variants(composed_as("bi", moe=moe), None, {"it": composed_as("bi", *words, moe=moe)["pooler"]})

@@ -1,7 +1,7 @@
-"""MoEE's main table and its ablation of tokens and layers, scored by mteb: readings x template x attention.
+"""MoEE's main table and its ablation of tokens and layers, scored by mteb: variants x template x attention.
 
-Li and Zhou, arXiv 2410.10814, tables 3 to 5. All readings of a template and attention come from one forward pass, as of
-evaluate.py readings=[...]. Scores lie in mteb's layout below the section's folder, for `python -m analysis`.
+Li and Zhou, arXiv 2410.10814, tables 3 to 5. All variants of a template and attention come from one forward pass, as of
+evaluate.py variants=[...]. Scores lie in mteb's layout below the section's folder, for `python -m analysis`.
 """
 
 from collections.abc import Mapping
@@ -16,17 +16,17 @@ from analysis.render import Section, Table, in_percent
 from cli.compose import composed, plain
 from cli.limits import real
 from evaluation.candidates import Candidate
-from evaluation.readings import read_by
 from evaluation.tasks.chosen import TaskSet
 from evaluation.tasks.task_data import TYPES
+from evaluation.variants import read_by
 from representation.encoders_studied import Studied
 from representation.moee.mixtures import HS_AND_RW, mixtures
-from representation.readings import score_readings, type_means
 from representation.texts import Texts
+from representation.variants import score_variants, type_means
 
 Config = dict[str, Any]
 PLACE = 110
-LIMITS = {"moee_readings.alpha": real(0)}
+LIMITS = {"moee_variants.alpha": real(0)}
 FOLDER = "moee_scores"
 BLOCK = ["encoder", "template", "attn"]
 MEAN = "mean of types"
@@ -44,12 +44,12 @@ ABLATION = {  # of the paper's table 5, and the concatenation of layers, which k
 
 def section(encoders: list[Studied], texts: Texts, settings: Config) -> Section | None:
     """Return the section; None where no encoder is a mixture of experts."""
-    keys = settings["moee_readings"]
+    keys = settings["moee_variants"]
     experts = mixtures(encoders)
     if not experts:
         return None
     alpha, place = keys["alpha"], Path(settings["out"]) / FOLDER
-    words = [*main_readings(alpha).values(), *ABLATION.values()]
+    words = [*main_variants(alpha).values(), *ABLATION.values()]
     cells = {  # the table has a column for the attention
         cell.title: (studied.label.removesuffix(f", {studied.config['attn']['name']}"), cell)
         for studied in experts
@@ -58,15 +58,15 @@ def section(encoders: list[Studied], texts: Texts, settings: Config) -> Section 
     frame = scores(cells, words, texts.task_set, settings)
     over = f"{frame['task'].nunique()} tasks of {texts.benchmark}; alpha = {alpha:g}"
     tables = [
-        _table("moee-main", "Readings, templates and attention", means_of(frame, main_readings(alpha)), over),
+        _table("moee-main", "Variants, templates and attention", means_of(frame, main_variants(alpha)), over),
         _table("moee-ablation", "Tokens and layers", means_of(frame, ABLATION), over),
     ]
     notes = ["Differences with tests: python -m analysis scores=<out>/moee_scores factors=[pooler,attn,template]."]
-    return Section("moee_readings", "MoEE's readings", tables, frames={"moee_readings": frame}, notes=notes)
+    return Section("moee_variants", "MoEE's variants", tables, frames={"moee_variants": frame}, notes=notes)
 
 
-def main_readings(alpha: float) -> dict[str, str]:
-    """Name -> reading of the paper's tables 3 and 4."""
+def main_variants(alpha: float) -> dict[str, str]:
+    """Name -> variant of the paper's tables 3 and 4."""
     return HS_AND_RW | {"concat": "moee:concat", "sum": "moee:sum" if alpha == 1 else f"moee:sum@{alpha:f}"}
 
 
@@ -95,26 +95,26 @@ def _group(group: str, name: str) -> Config:
 def scores(
     cells: Mapping[str, tuple[str, Candidate]], words: list[str], task_set: TaskSet, settings: Config
 ) -> pd.DataFrame:
-    """Return one row per (cell, reading, task). cells: title -> (label, cell)."""
-    readings = read_by([cell for _, cell in cells.values()], list(dict.fromkeys(words)))
+    """Return one row per (cell, variant, task). cells: title -> (label, cell)."""
+    variants = read_by([cell for _, cell in cells.values()], list(dict.fromkeys(words)))
     rows: list[Config] = []
-    for reading, kind, task, value in score_readings(readings, task_set, settings):
-        assert reading.of is not None
-        config = reading.manifest["config"]
-        about = {"encoder": cells[reading.of.title][0], "seed": reading.manifest["seed"]}
-        about |= {"template": config["template"]["name"], "attn": config["attn"]["name"], "reading": reading.reading}
+    for variant, kind, task, value in score_variants(variants, task_set, settings):
+        assert variant.of is not None
+        config = variant.manifest["config"]
+        about = {"encoder": cells[variant.of.title][0], "seed": variant.manifest["seed"]}
+        about |= {"template": config["template"]["name"], "attn": config["attn"]["name"], "variant": variant.variant}
         rows.append({**about, "type": kind, "task": task, "score": value})
     return pd.DataFrame(rows)
 
 
-def means_of(frame: pd.DataFrame, readings: Mapping[str, str]) -> pd.DataFrame:
-    """Return (encoder, template, attention, reading) x types: the mean over seeds and tasks, and over types."""
-    means = type_means(frame, [*BLOCK, "reading"])
+def means_of(frame: pd.DataFrame, variants: Mapping[str, str]) -> pd.DataFrame:
+    """Return (encoder, template, attention, variant) x types: the mean over seeds and tasks, and over types."""
+    means = type_means(frame, [*BLOCK, "variant"])
     means = means[[kind for kind in TYPES if kind in means]]
     means = means.assign(**{MEAN: means.mean(axis=1)}).reset_index()
-    named = pd.DataFrame({"reading": list(readings.values()), "": list(readings)})
+    named = pd.DataFrame({"variant": list(variants.values()), "": list(variants)})
     blocks = means[BLOCK].drop_duplicates().merge(named, how="cross")
-    return blocks.merge(means, on=[*BLOCK, "reading"]).drop(columns="reading").rename(columns={"": "reading"})
+    return blocks.merge(means, on=[*BLOCK, "variant"]).drop(columns="variant").rename(columns={"": "variant"})
 
 
 def _table(name: str, title: str, means: pd.DataFrame, over: str) -> Table:

@@ -16,7 +16,7 @@ from analysis.tables.compared_pairs import ALL
 
 
 @dataclass(frozen=True)
-class Material:
+class Comparison:
     """Checked scores of the compared designs, in config order. Scores are between -1 and 1."""
 
     settings: Settings
