@@ -23,7 +23,7 @@ from analysis.verdict import verdict
 class Result:
     """All that the renderings need. `notes`: on the whole; those of a section stand there."""
 
-    comparison: Comparison  # settings, designs, scores, pairs
+    compared: Comparison  # settings, designs, scores, pairs
     sections: list[Section]  # tables, figures and csv files, in the order in which they are shown
     notes: list[str]
     verdict: str
@@ -39,9 +39,9 @@ def analyse(settings: Settings) -> Result:
     """Load, choose, complete, check, test. Raises UserError for anything in the input that the user can mend."""
     scores = complete(choose(load(settings), settings), settings.missing)
     rule = controlled(scores.designs, scores.tasks, settings)
-    comparison = _material(replace(settings, against=scores.control), scores, rule)
+    compared = _material(replace(settings, against=scores.control), scores, rule)
     notes = [*rule.said, *scores.notes, *scores.reading]  # last: how files were read changes no table
-    return Result(comparison, sections(comparison), notes, verdict(comparison), rule)
+    return Result(compared, sections(compared), notes, verdict(compared), rule)
 
 
 def _material(settings: Settings, scores: Scores, rule: Control) -> Comparison:

@@ -25,16 +25,16 @@ def result_json(result: Result, files: Sequence[str] = ()) -> str:
 
     files: names of all that is written with it, which the next analysis in that folder takes away or replaces.
     """
-    comparison = result.comparison
+    compared = result.compared
     value = {
         "versions": versions(),
         "files": list(files),
         "verdict": result.verdict,
-        "settings": vars(comparison.settings),
-        "against": comparison.control or None,
-        "designs": {label: _design(design) for label, design in comparison.designs.items()},
-        "types": comparison.types,
-        "footnotes": [{"mark": n.mark, "text": n.text, "keys": list(n.keys)} for n in comparison.footnotes],
+        "settings": vars(compared.settings),
+        "against": compared.control or None,
+        "designs": {label: _design(design) for label, design in compared.designs.items()},
+        "types": compared.types,
+        "footnotes": [{"mark": n.mark, "text": n.text, "keys": list(n.keys)} for n in compared.footnotes],
         "notes": [*result.notes, *(note for section in result.sections for note in section.notes)],
     }
     return json.dumps(_plain(value), indent=1, ensure_ascii=False, allow_nan=False) + "\n"

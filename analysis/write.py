@@ -34,12 +34,12 @@ def write_files(result: Result, folder: Path) -> list[Path]:
     Files of an earlier analysis in that folder that this one does not write are taken away, so that no report stands
     beside tables of other scores.
     """
-    drawings = draw(result) if result.comparison.settings.figures else {}
+    drawings = draw(result) if result.compared.settings.figures else {}
     texts = {"table.md": document(result, drawings), "table.tex": latex_document(result)}
     tables = {name: table for section in result.sections for name, table in section.frames.items()}
-    tables["scores"] = scores_for_file(result.comparison.frame, result.comparison.designs)
+    tables["scores"] = scores_for_file(result.compared.frame, result.compared.designs)
     texts |= {f"{name}.csv": csv_text(table) for name, table in tables.items()}
-    if result.comparison.settings.report:
+    if result.compared.settings.report:
         from analysis.report.page import report_page  # jinja2, for reports alone
 
         texts["report.html"] = report_page(result, drawings)

@@ -40,11 +40,11 @@ def report_page(result: Result, drawings: dict[str, list[Drawing]]) -> str:
         for section in result.sections
     ]
     return templates.get_template("page.html.j2").render(
-        title=f"{len(result.comparison.designs)} designs on {len(result.comparison.matrix)} tasks",
+        title=f"{len(result.compared.designs)} designs on {len(result.compared.matrix)} tasks",
         verdict=result.verdict,
         leading=[figure_words(one) for one in every if one.name == LEADING],
         parts=parts,
-        folded=[*representation_parts(result.comparison.settings), manifest_audit(result)],
+        folded=[*representation_parts(result.compared.settings), manifest_audit(result)],
         notes=result.notes,
     )
 
@@ -56,14 +56,14 @@ def _part(name: str, title: str, tables: list[Table], figures: list[dict[str, An
 
 def manifest_audit(result: Result) -> Part:
     """Return the audit of the control rule, or that no design has a manifest."""
-    comparison = result.comparison
-    cells = {label: design for label, design in comparison.designs.items() if design.runs}
+    compared = result.compared
+    cells = {label: design for label, design in compared.designs.items() if design.runs}
     if not cells:
         return _part("audit", "What is compared", [], [], [FOREIGN])
-    bare = [label for label in comparison.designs if label not in cells]
-    lines = [verdict(cells, comparison.settings.factors, result.rule)]
+    bare = [label for label in compared.designs if label not in cells]
+    lines = [verdict(cells, compared.settings.factors, result.rule)]
     lines += [f"Without a manifest, so nothing is known of them: {listed(bare, 10)}."] if bare else []
-    found = facts(result.rule, cells, comparison.settings.factors)
+    found = facts(result.rule, cells, compared.settings.factors)
     lines += [f"{title}: {item}" for title, items in found.items() for item in items if isinstance(item, str)]
     tables = [item for items in found.values() for item in items if isinstance(item, Table)]
     return _part("audit", "What is compared", tables, [], lines)

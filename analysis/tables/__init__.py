@@ -1,1 +1,1 @@
-"""The tables of an analysis: one file each, with `section(comparison)`; sections.py has their order."""
+"""The tables of an analysis: one file each, with `section(compared)`; sections.py has their order."""

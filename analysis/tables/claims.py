@@ -43,29 +43,29 @@ class Claim(NamedTuple):
     published: float | None = None
 
 
-def section(comparison: Comparison) -> Section | None:
+def section(compared: Comparison) -> Section | None:
     """Return the table of claims; None without `claims=`. Raises UserError for what is no list of claims."""
-    settings = comparison.settings
+    settings = compared.settings
     if not settings.claims:
         return None
-    labels = {name: label for label, design in comparison.designs.items() for name in names_of(label, design)}
-    claims = [_named(claim, labels, comparison) for claim in read_claims(settings.claims)]
-    tests = _tests(comparison, claims)
+    labels = {name: label for label, design in compared.designs.items() for name in names_of(label, design)}
+    claims = [_named(claim, labels, compared) for claim in read_claims(settings.claims)]
+    tests = _tests(compared, claims)
     if tests.empty:
         name = claims[0].ahead
         raise UserError(f"claims= names no two designs that are compared, but {name!r}. {suggest(name, labels)}")
     table = pd.DataFrame([_judged(claim, tests) for claim in claims])
     counts = ", ".join(f"{count} x {name}" for name, count in Counter(table["verdict"]).items())
     note = f"Claims that hold: {table['holds'].sum()} of {len(table)} ({counts})."
-    shown = _shown(table, comparison)
+    shown = _shown(table, compared)
     caption = (
         f"Mean difference, ahead minus behind, with its {level(settings.alpha)} interval;"
         f" {family_text(tests, 'claim')}. A claim holds (bold) where it is significant over tasks and seeds; that"
-        f" designs are level, where they are equivalent within {comparison.unit.margin(settings.rope)}."
+        f" designs are level, where they are equivalent within {compared.unit.margin(settings.rope)}."
     )
     formats = dict.fromkeys(("p over tasks and seeds", "Holm p", "p Wilcoxon"), p_text)
     emphasis = {(k, "Verdict"): BEST for k in np.flatnonzero(table["holds"])}
-    made = comparison.table("claims", "Claims", caption, shown, formats=formats, left=3, emphasis=emphasis)
+    made = compared.table("claims", "Claims", caption, shown, formats=formats, left=3, emphasis=emphasis)
     return Section("claims", "Claims", [made], frames={"claims": table}, notes=[note], main=True)
 
 
@@ -80,23 +80,23 @@ def read_claims(path: Path) -> tuple[Claim, ...]:
         raise UserError(f"claims={path} cannot be read: {' '.join(str(error).split())}. {FORM}") from error
 
 
-def _named(claim: Claim, labels: dict[str, str], comparison: Comparison) -> Claim:
+def _named(claim: Claim, labels: dict[str, str], compared: Comparison) -> Claim:
     """Return the claim with the names of its designs as labels; a design that is not compared keeps its name."""
     if claim.kind not in KINDS:
         raise UserError(f"claims=: kind: {claim.kind} is not known. {nearest(claim.kind, KINDS)}")
     ahead, behind = (labels.get(name, name) for name in (claim.ahead, claim.behind))
-    return claim._replace(ahead=ahead, behind=behind, type=claim.type or comparison.last)
+    return claim._replace(ahead=ahead, behind=behind, type=claim.type or compared.last)
 
 
-def _tests(comparison: Comparison, claims: list[Claim]) -> pd.DataFrame:
+def _tests(compared: Comparison, claims: list[Claim]) -> pd.DataFrame:
     """Return the tests of the claims' pairs, one row per (block of tasks, pair); these alone are one family."""
-    pairs = comparison.pairs
-    if comparison.control:  # pairs without it were not compared
-        pairs = compare_pairs(comparison.matrix, comparison.blocks, comparison.settings, frame=comparison.frame)
+    pairs = compared.pairs
+    if compared.control:  # pairs without it were not compared
+        pairs = compare_pairs(compared.matrix, compared.blocks, compared.settings, frame=compared.frame)
     wanted = {(claim.type, frozenset((claim.ahead, claim.behind))) for claim in claims}
     both = map(frozenset, zip(pairs["first"], pairs["second"], strict=True))
     pairs = pairs[[place in wanted for place in zip(pairs["type"], both, strict=True)]].reset_index(drop=True)
-    return pairs if pairs.empty else corrected_pairs(pairs, comparison.settings, pd.Series("claims", pairs.index))
+    return pairs if pairs.empty else corrected_pairs(pairs, compared.settings, pd.Series("claims", pairs.index))
 
 
 def _judged(claim: Claim, tests: pd.DataFrame) -> dict[str, Any]:
@@ -125,17 +125,17 @@ def _judged(claim: Claim, tests: pd.DataFrame) -> dict[str, Any]:
     return row | {"verdict": verdict, "holds": verdict == (EQUIVALENT if level_claim else HOLDS)}
 
 
-def _shown(table: pd.DataFrame, comparison: Comparison) -> pd.DataFrame:
+def _shown(table: pd.DataFrame, compared: Comparison) -> pd.DataFrame:
     """The table as it is printed; what has no runs has dashes. p: of equivalence where designs are said to be level."""
     table = table.reindex(columns=dict.fromkeys([*table, *TESTED]))
-    unit, of_level = comparison.unit, table["kind"] == LEVEL
+    unit, of_level = compared.unit, table["kind"] == LEVEL
     return pd.DataFrame(
         {
             "Claim": table["claim"],
-            "Pair (ahead - behind)": comparison.pair_texts(table),
+            "Pair (ahead - behind)": compared.pair_texts(table),
             "Tasks": table["type"],
             "Difference": table["mean_difference"].map(unit.signed),
-            f"{level(comparison.settings.alpha)} interval": list(map(unit.interval, table["low"], table["high"])),
+            f"{level(compared.settings.alpha)} interval": list(map(unit.interval, table["low"], table["high"])),
             "p over tasks and seeds": table["p"].mask(of_level, table["p_equivalent"]),
             "Holm p": table["p_holm"].mask(of_level, table["p_equivalent_holm"]),
             "p Wilcoxon": table["p_wilcoxon"],

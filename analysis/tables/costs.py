@@ -13,16 +13,16 @@ from records.earlier_runs import OTHER_RUNS
 FORMATS = {"Trainable": count, "Train FLOPs": operations, "Train tok/s": whole, "Peak MiB": whole}
 
 
-def section(comparison: Comparison) -> Section | None:
+def section(compared: Comparison) -> Section | None:
     """Return the table of costs, None where no manifest states one; result.json has the numbers in full."""
-    if not any(cost is not None for design in comparison.designs.values() for cost in costs(design)):
+    if not any(cost is not None for design in compared.designs.values() for cost in costs(design)):
         return None
-    shown, rest = comparison.highest(max(1, comparison.settings.rows_shown))
-    rows = [(*values, peak and peak / 2**20) for *values, peak in (costs(comparison.designs[label]) for label in shown)]
+    shown, rest = compared.highest(max(1, compared.settings.rows_shown))
+    rows = [(*values, peak and peak / 2**20) for *values, peak in (costs(compared.designs[label]) for label in shown)]
     table = pd.DataFrame(rows, columns=list(FORMATS), dtype=float)
-    table.insert(0, "Design", list(map(comparison.design_text, shown)))
+    table.insert(0, "Design", list(map(compared.design_text, shown)))
     caption = "Trainable parameters, and operations, speed and peak memory of training."
-    made = comparison.table("costs", "Costs", caption, table, formats=FORMATS, rest=rest)
+    made = compared.table("costs", "Costs", caption, table, formats=FORMATS, rest=rest)
     return Section("costs", "Costs", [made])
 
 

@@ -28,26 +28,26 @@ from analysis.tables.marks import LOOKS, family_text, marked, marks_text
 Types = dict[str, list[str]]
 
 
-def section(comparison: Comparison) -> Section | None:
+def section(compared: Comparison) -> Section | None:
     """Return the test, the differences by type and their figure; None below two types of two tasks."""
-    types = {kind: tasks for kind, tasks in comparison.types.items() if len(tasks) > 1}
+    types = {kind: tasks for kind, tasks in compared.types.items() if len(tasks) > 1}
     if len(types) < 2:
         return None
-    designs, sentence = comparison.highest(MOST_DESIGNS)
-    test, pairs = interaction(comparison, designs, types), pairs_among(comparison.pairs, designs)
-    shown = from_design(pairs[pairs["type"].isin(types)], comparison.reference)
-    draw = partial(_figures, shown, types, comparison)
-    notes = [_finding(test, len(types), comparison.settings.alpha), *filter(None, [sentence])]
-    tables, frames = [_table(shown, types, comparison)], {"design_by_type": pd.DataFrame([test])}
+    designs, sentence = compared.highest(MOST_DESIGNS)
+    test, pairs = interaction(compared, designs, types), pairs_among(compared.pairs, designs)
+    shown = from_design(pairs[pairs["type"].isin(types)], compared.reference)
+    draw = partial(_figures, shown, types, compared)
+    notes = [_finding(test, len(types), compared.settings.alpha), *filter(None, [sentence])]
+    tables, frames = [_table(shown, types, compared)], {"design_by_type": pd.DataFrame([test])}
     return Section("design_by_type", "Designs by type of task", tables, draw, frames, notes)
 
 
-def interaction(comparison: Comparison, designs: list[str], types: Types) -> dict[str, Any]:
+def interaction(compared: Comparison, designs: list[str], types: Types) -> dict[str, Any]:
     """Return the tests of design x type: `p` over tasks and seeds (nan below three), `p_permutation` over tasks."""
     sizes = [len(tasks) for tasks in types.values()]
-    matrix, contrasts = comparison.matrix.loc[list(chain(*types.values())), designs], helmert(len(designs))
-    vectors = rounded(matrix.to_numpy(dtype=np.float64) @ contrasts, comparison.settings.decimals)
-    tasks, seeds = permuted(vectors, sizes), over_seeds(seed_cube(comparison.frame, matrix), contrasts, sizes)
+    matrix, contrasts = compared.matrix.loc[list(chain(*types.values())), designs], helmert(len(designs))
+    vectors = rounded(matrix.to_numpy(dtype=np.float64) @ contrasts, compared.settings.decimals)
+    tasks, seeds = permuted(vectors, sizes), over_seeds(seed_cube(compared.frame, matrix), contrasts, sizes)
     sized = {"n_designs": len(designs), "n_types": len(types), "n_tasks": sum(sizes), "n_seeds": seeds.n_seeds}
     p = seeds.p_seeds if seeds.n_seeds >= FEWEST_SEEDS else np.nan
     found = {"p": p, "F": seeds.F_seeds, "df": seeds.df_seeds, "df_error": seeds.df_error_seeds}
@@ -66,26 +66,26 @@ def _finding(test: dict[str, Any], types: int, alpha: float) -> str:
     )
 
 
-def _table(shown: pd.DataFrame, types: Types, comparison: Comparison) -> Table:
+def _table(shown: pd.DataFrame, types: Types, compared: Comparison) -> Table:
     """One row per design, one column per type: mean difference from the reference with its mark."""
     rows = []
     for design, of in shown.groupby("second", sort=False):
         by_type = of.set_index("type")
         cells = [
-            marked(comparison.unit.signed(by_type.loc[k, "mean_difference"]), by_type.loc[k, "significant"])
+            marked(compared.unit.signed(by_type.loc[k, "mean_difference"]), by_type.loc[k, "significant"])
             for k in types
         ]
-        rows.append([comparison.design_text(str(design)), *cells])
+        rows.append([compared.design_text(str(design)), *cells])
     header = ["Design", *(f"{kind} ({len(tasks)})" for kind, tasks in types.items())]
     caption = (
-        f"Mean difference from {comparison.reference} on each of these {len(types)} types."
+        f"Mean difference from {compared.reference} on each of these {len(types)} types."
         f" {family_text(shown, 'pair by type')}, a second one beside that of all tasks; {marks_text(shown)}."
     )
     frame = pd.DataFrame(rows, columns=header)
-    return comparison.table("design-by-type", "Differences by type of task", caption, frame)
+    return compared.table("design-by-type", "Differences by type of task", caption, frame)
 
 
-def _figures(shown: pd.DataFrame, types: Types, comparison: Comparison) -> list[Drawing]:
+def _figures(shown: pd.DataFrame, types: Types, compared: Comparison) -> list[Drawing]:
     """One panel per type, each with its own scale: difference from the reference with its interval."""
     names = short_names(shown["second"].unique())
     across = min(len(types), 4 if len(types) in (4, 7, 8) else 3)
@@ -99,14 +99,14 @@ def _figures(shown: pd.DataFrame, types: Types, comparison: Comparison) -> list[
             axes.hlines(place, row["low"], row["high"], color=look["color"], linewidth=1.3)
             axes.plot(row["mean_difference"], place, markersize=5, **look)
         axes.axvline(0, color=BLACK, linewidth=0.8, zorder=0)
-        list_axes(axes, len(rows), 4, comparison.unit)
+        list_axes(axes, len(rows), 4, compared.unit)
         axes.set_title(f"{kind} ({len(types[kind])})")
     grid[0].set_yticks(range(len(names)), names.values())
-    one, over = comparison.reference, " and seeds" if shown["n_seeds"].max() >= FEWEST_SEEDS else ""
+    one, over = compared.reference, " and seeds" if shown["n_seeds"].max() >= FEWEST_SEEDS else ""
     figure.supxlabel(f"mean difference from {short_names([one])[one]}", fontsize=8)
     discs = "Discs: significant over tasks and seeds; d" if over else "D"
     caption = (
-        f"Mean difference from {one} on each type with its {level(comparison.settings.alpha)} interval over tasks{over},"
+        f"Mean difference from {one} on each type with its {level(compared.settings.alpha)} interval over tasks{over},"
         f" not corrected, each panel with its own scale. {discs}iamonds: significant over tasks only (Wilcoxon, Holm)."
     )
     return [Drawing("design_by_type", "Designs by type of task", caption, figure)]

@@ -17,16 +17,14 @@ COLUMNS = {
 }
 
 
-def section(comparison: Comparison) -> Section | None:
+def section(compared: Comparison) -> Section | None:
     """Return tests and marginal means of the complete crossing on all tasks, None where no factor is known; the csv
     files have every type."""
-    factors = factor_table(comparison.designs)
-    effects, notes = factorial_effects(
-        comparison.matrix, factors, comparison.blocks, comparison.settings, comparison.frame
-    )
+    factors = factor_table(compared.designs)
+    effects, notes = factorial_effects(compared.matrix, factors, compared.blocks, compared.settings, compared.frame)
     if effects is None:
         return Section("effects", "Effects of the factors", notes=notes) if notes else None
-    tables = [effects_table(effects, comparison.last), marginals_table(effects, comparison)]
+    tables = [effects_table(effects, compared.last), marginals_table(effects, compared)]
     frames = {"effects": effects.tests, "marginal_means": effects.marginals}
     return Section("effects", "Effects of the factors", tables, frames=frames, notes=notes)
 
@@ -59,14 +57,14 @@ def f_value(value: float) -> str:
     return f"{value:.0f}" if value >= 99.995 else f"{value:.2f}"
 
 
-def marginals_table(effects: Factorial, comparison: Comparison) -> Table:
+def marginals_table(effects: Factorial, compared: Comparison) -> Table:
     """One row per level: its mean over the other factors, and level minus grand mean."""
-    rows = effects.marginals[effects.marginals["type"] == comparison.last]
+    rows = effects.marginals[effects.marginals["type"] == compared.last]
     shown = rows[["factor", "level", "mean", "difference"]].set_axis(
         ["Factor", "Level", "Mean", "Minus grand mean"], axis=1
     )
-    formats = {"Mean": comparison.unit.score, "Minus grand mean": comparison.unit.signed}
-    caption = f"Mean over {comparison.over} of each level over the other factors{_held(effects)}."
+    formats = {"Mean": compared.unit.score, "Minus grand mean": compared.unit.signed}
+    caption = f"Mean over {compared.over} of each level over the other factors{_held(effects)}."
     return Table("marginal-means", "Marginal means", caption, shown.reset_index(drop=True), formats, left=2)
 
 

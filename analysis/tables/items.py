@@ -32,26 +32,26 @@ class _Tested:
     test: ItemTest
 
 
-def section(comparison: Comparison) -> Section:
+def section(compared: Comparison) -> Section:
     """Return the pairs tested over the items of every task that has them."""
-    every = read_items(comparison.frame, comparison.settings.items)
-    results = [_compare(items, comparison) for items in every if items.kind in TESTED]
+    every = read_items(compared.frame, compared.settings.items)
+    results = [_compare(items, compared) for items in every if items.kind in TESTED]
     tested = [result for result in results if isinstance(result, _Tested)]
-    notes = [*(result for result in results if isinstance(result, str)), *_stale(tested, comparison)]
+    notes = [*(result for result in results if isinstance(result, str)), *_stale(tested, compared)]
     others = [_named(items) for items in every if items.kind not in TESTED]
     notes += [f"Not tested over items, for want of a mean or a correlation: {listed(others)}."] if others else []
     if not tested:
         return Section("items", "Within one task", notes=notes or ["There are no item files beside these scores."])
     frame = _frame(tested)
-    rows, unit = frame.iloc[comparison.leading(frame)], comparison.unit
+    rows, unit = frame.iloc[compared.leading(frame)], compared.unit
     shown = pd.DataFrame(
         {
             "Task": rows["task"],
-            "Pair": comparison.pair_texts(rows),
+            "Pair": compared.pair_texts(rows),
             "Score": rows["statistic"],
             "Items": rows["n_items"],
             "Difference": rows["difference"].map(unit.signed),
-            f"{level(comparison.settings.alpha)} interval": list(
+            f"{level(compared.settings.alpha)} interval": list(
                 map(unit.interval, rows["low_items"], rows["high_items"])
             ),
             "p": rows["p"],
@@ -63,21 +63,21 @@ def section(comparison: Comparison) -> Section:
         " over the pairs of the task, bootstrap interval. They hold for further items of this task, not for other tasks"
         " or seeds."
     )
-    table = comparison.table("items", "Within one task", caption, shown, formats={"p": p_text, "Holm": p_text}, left=3)
+    table = compared.table("items", "Within one task", caption, shown, formats={"p": p_text, "Holm": p_text}, left=3)
     return Section("items", "Within one task", [table], frames={"items": frame}, notes=notes)
 
 
-def _compare(items: Items, comparison: Comparison) -> _Tested | str:
+def _compare(items: Items, compared: Comparison) -> _Tested | str:
     """Test the designs that have the items for the same seeds; a text says why that cannot be done."""
     have, name = {design for design, _ in items.values}, _named(items)
-    designs = [design for design in comparison.designs if design in have]
+    designs = [design for design in compared.designs if design in have]
     seeds = items.seeds_of(designs)
     if len(designs) < 2 or not seeds:
         return f"Items of {name}: no two designs have them for the same seed, so nothing is tested within this task."
-    first, second = pair_places(designs, comparison.control)
+    first, second = pair_places(designs, compared.control)
     if not 0 < len(first) <= MOST_PAIRS:
         return f"Items of {name}: {len(first)} pairs; up to {MOST_PAIRS} are tested. Choose with models= or against=."
-    values, confidence = items.table(designs, seeds), 1 - comparison.settings.alpha
+    values, confidence = items.table(designs, seeds), 1 - compared.settings.alpha
     test = compare_items(items.kind, values, items.truth, first, second, level=confidence)
     return _Tested(items, designs, seeds, first, second, test)
 
@@ -86,14 +86,14 @@ def _named(items: Items) -> str:
     return f"{items.task} [{items.subset}]" if items.subset else items.task
 
 
-def _stale(tested: list[_Tested], comparison: Comparison) -> list[str]:
+def _stale(tested: list[_Tested], compared: Comparison) -> list[str]:
     """Name the tasks whose items do not add up to the score in the tables, which other data or weights would do."""
     odd = []
     for one in tested:
         task = one.items.task
         if one.items.subset:  # the score is a mean of several
             continue
-        rows = comparison.frame[(comparison.frame["task"] == task) & comparison.frame["seed"].isin(one.seeds)]
+        rows = compared.frame[(compared.frame["task"] == task) & compared.frame["seed"].isin(one.seeds)]
         scores = rows.groupby("design")["score"].mean()[one.designs].to_numpy()
         if not np.allclose(scores, one.test.value, atol=ACCURACY, rtol=0):
             odd.append(task)

@@ -18,17 +18,15 @@ def seed_means(frame: pd.DataFrame, designs: list[str], tasks: list[str]) -> pd.
     return kept.groupby(["task", "design"])["score"].mean().unstack("design").loc[tasks, designs]
 
 
-def means_table(comparison: Comparison) -> pd.DataFrame:
+def means_table(compared: Comparison) -> pd.DataFrame:
     """Return one row per (block, design): `mean` over tasks and seeds, `low`, `high`: its interval over seeds, and of
     the means of its runs `sd_runs`, `lowest_run`, `highest_run`; nan below two seeds."""
-    cube, rows = seed_cube(comparison.frame, comparison.matrix), []
-    for kind, tasks in comparison.blocks.items():
-        of_tasks = cube[:, comparison.matrix.index.get_indexer(tasks)]
-        for k, design in enumerate(comparison.matrix.columns):
-            mean = float(comparison.matrix.loc[tasks, design].mean())
-            rows.append(
-                (kind, design, len(tasks), mean, *_of_runs(of_tasks[k].mean(axis=0), comparison.settings.alpha))
-            )
+    cube, rows = seed_cube(compared.frame, compared.matrix), []
+    for kind, tasks in compared.blocks.items():
+        of_tasks = cube[:, compared.matrix.index.get_indexer(tasks)]
+        for k, design in enumerate(compared.matrix.columns):
+            mean = float(compared.matrix.loc[tasks, design].mean())
+            rows.append((kind, design, len(tasks), mean, *_of_runs(of_tasks[k].mean(axis=0), compared.settings.alpha)))
     columns = ["type", "design", "n_tasks", "mean", "n_seeds", "low", "high", "sd_runs", "lowest_run", "highest_run"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -41,11 +39,11 @@ def _of_runs(means: Floats, alpha: float) -> tuple[float, ...]:
     return len(runs), float(low), float(high), float(runs.std(ddof=1)), float(runs.min()), float(runs.max())
 
 
-def section(comparison: Comparison) -> Section:
+def section(compared: Comparison) -> Section:
     """Return the table of means and means.csv."""
-    table, unit, decimals = means_table(comparison), comparison.unit, comparison.settings.decimals
-    kept, rest = comparison.highest(max(1, comparison.settings.rows_shown))
-    shown = pd.DataFrame({"Design": [comparison.design_text(label) for label in kept]})
+    table, unit, decimals = means_table(compared), compared.unit, compared.settings.decimals
+    kept, rest = compared.highest(max(1, compared.settings.rows_shown))
+    shown = pd.DataFrame({"Design": [compared.design_text(label) for label in kept]})
     emphasis: dict[tuple[int, str], str] = {}
     for kind, rows in table.groupby("type", sort=False):
         of = rows.set_index("design")
@@ -55,12 +53,12 @@ def section(comparison: Comparison) -> Section:
         ranks = dict(zip(levels, (BEST, SECOND), strict=False)) if len(levels) > 1 else {}
         places = {(k, name): ranks.get(round(of.loc[label, "mean"], decimals), "") for k, label in enumerate(kept)}
         emphasis |= places
-    over = f" ± {level(comparison.settings.alpha)} interval over seeds (Student)" * bool(table["low"].notna().any())
+    over = f" ± {level(compared.settings.alpha)} interval over seeds (Student)" * bool(table["low"].notna().any())
     caption = (
         f"Mean score by task type{over}, number of tasks in brackets. Bold: best of its column; underlined: second."
     )
-    made = comparison.table("means", "Scores by task type", caption, shown, emphasis=emphasis, rest=rest)
-    notes = seed_notes(comparison.frame, list(comparison.designs))
+    made = compared.table("means", "Scores by task type", caption, shown, emphasis=emphasis, rest=rest)
+    notes = seed_notes(compared.frame, list(compared.designs))
     return Section("means", "Scores by task type", [made], frames={"means": table}, notes=notes, main=True)
 
 

@@ -15,20 +15,20 @@ COUNTS = ["texts", "exact"]
 TITLE = "Texts of the tasks that were trained on"
 
 
-def section(comparison: Comparison) -> Section | None:
+def section(compared: Comparison) -> Section | None:
     """Return a sentence, and the table where it is wanted; None where no design has a trained run."""
-    runs = {label: [run for run in design.runs if run.trained] for label, design in comparison.designs.items()}
+    runs = {label: [run for run in design.runs if run.trained] for label, design in compared.designs.items()}
     runs = {label: some for label, some in runs.items() if some}
     if not runs:
         none = "No manifest of a trained run stands beside these scores, so no text is known to be trained on."
-        return Section("overlap", TITLE, notes=[none]) if "overlap" in comparison.settings.tables else None
-    table = overlap_table(runs, comparison.tasks)
+        return Section("overlap", TITLE, notes=[none]) if "overlap" in compared.settings.tables else None
+    table = overlap_table(runs, compared.tasks)
     counted = table.groupby("design").size().reindex(list(runs), fill_value=0)
-    lacking = [label for label, number in counted.items() if number < len(comparison.tasks)]
+    lacking = [label for label, number in counted.items() if number < len(compared.tasks)]
     notes = [f"How many texts of the tasks were trained on is not measured for {listed(lacking)}."] if lacking else []
     worst = table.sort_values(["share", "exact"], ascending=False, kind="stable").drop_duplicates("task")
     notes = [_found(worst), *notes] if len(worst) else notes
-    if "overlap" not in comparison.settings.tables or worst.empty:
+    if "overlap" not in compared.settings.tables or worst.empty:
         return Section("overlap", TITLE, notes=notes)
     caption = (
         "Distinct texts of each task, and how many stand in the training texts of any stage with the same words; the"

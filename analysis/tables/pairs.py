@@ -33,12 +33,12 @@ COLUMNS = {
 }
 
 
-def section(comparison: Comparison) -> Section:
+def section(compared: Comparison) -> Section:
     """Return the table in the layout asked for, the forest figure and pairs.csv."""
-    table = wilcoxon_table(comparison) if comparison.settings.layout == "wilcoxon" else pair_table(comparison)
-    notes = _reach(comparison.main_pairs, comparison.settings.alpha)
-    frames = {"pairs": _noted(comparison)}
-    return Section("pairs", table.title, [table], partial(_figures, comparison), frames, notes, main=True)
+    table = wilcoxon_table(compared) if compared.settings.layout == "wilcoxon" else pair_table(compared)
+    notes = _reach(compared.main_pairs, compared.settings.alpha)
+    frames = {"pairs": _noted(compared)}
+    return Section("pairs", table.title, [table], partial(_figures, compared), frames, notes, main=True)
 
 
 def _reach(pairs: pd.DataFrame, alpha: float) -> list[str]:
@@ -48,13 +48,13 @@ def _reach(pairs: pd.DataFrame, alpha: float) -> list[str]:
     return [text] if not passes(least, alpha) else []
 
 
-def _figures(comparison: Comparison) -> list[Drawing]:
-    return [forest(comparison)]
+def _figures(compared: Comparison) -> list[Drawing]:
+    return [forest(compared)]
 
 
-def _noted(comparison: Comparison) -> pd.DataFrame:
+def _noted(compared: Comparison) -> pd.DataFrame:
     """The pairs; where differences were let through, the keys in which each pair differs."""
-    pairs, notes = comparison.pairs, comparison.footnotes
+    pairs, notes = compared.pairs, compared.footnotes
     if not notes:
         return pairs
     both = zip(pairs["first"], pairs["second"], strict=True)
@@ -62,17 +62,17 @@ def _noted(comparison: Comparison) -> pd.DataFrame:
     return pairs.assign(differs_in=keys)
 
 
-def pair_table(comparison: Comparison) -> Table:
+def pair_table(compared: Comparison) -> Table:
     """One row per pair on all tasks: the difference with its mark, interval, p and Holm's p of both tests."""
-    rows, unit = comparison.main_pairs.iloc[comparison.leading(comparison.main_pairs)], comparison.unit
-    margin, seeds = unit.margin(comparison.settings.rope), bool(rows["n_seeds"].max() >= FEWEST_SEEDS)
+    rows, unit = compared.main_pairs.iloc[compared.leading(compared.main_pairs)], compared.unit
+    margin, seeds = unit.margin(compared.settings.rope), bool(rows["n_seeds"].max() >= FEWEST_SEEDS)
     names = {name: title for name, title in COLUMNS.items() if seeds or "wilcoxon" in name}
     differences = zip(map(unit.signed, rows["mean_difference"]), rows["significant"], strict=True)
-    columns = _sized(rows, comparison, [marked(*both) for both in differences])
+    columns = _sized(rows, compared, [marked(*both) for both in differences])
     columns |= {title: rows[name].to_numpy() for name, title in names.items()}
     over, of_seeds = (f" and {seeds_text(rows)}", "p over tasks and seeds, and ") if seeds else ("", "")
     caption = (
-        f"Mean difference over {comparison.over}{over} with its {level(comparison.settings.alpha)} interval, {of_seeds}p of"
+        f"Mean difference over {compared.over}{over} with its {level(compared.settings.alpha)} interval, {of_seeds}p of"
         f" the exact Wilcoxon signed-rank test over tasks; {family_text(rows)}; {marks_text(rows)}."
     )
     if seeds:
@@ -80,38 +80,38 @@ def pair_table(comparison: Comparison) -> Table:
         found = unit.points(float(rows["detectable"].median()))
         caption += f" A difference of {found} is found in 80 %; within {margin}: two one-sided tests pass (Holm)."
     formats = dict.fromkeys(names.values(), p_text)
-    return comparison.table("pairs", "Pairs of designs", caption, pd.DataFrame(columns), formats=formats)
+    return compared.table("pairs", "Pairs of designs", caption, pd.DataFrame(columns), formats=formats)
 
 
-def _sized(rows: pd.DataFrame, comparison: Comparison, differences: list[str]) -> dict[str, Any]:
+def _sized(rows: pd.DataFrame, compared: Comparison, differences: list[str]) -> dict[str, Any]:
     """Return the first columns of both layouts."""
-    ends = list(map(comparison.unit.interval, rows["low"], rows["high"]))
-    interval = f"{level(comparison.settings.alpha)} interval"
-    return {"Pair": comparison.pair_texts(rows), "Difference": differences, interval: ends}
+    ends = list(map(compared.unit.interval, rows["low"], rows["high"]))
+    interval = f"{level(compared.settings.alpha)} interval"
+    return {"Pair": compared.pair_texts(rows), "Difference": differences, interval: ends}
 
 
-def wilcoxon_table(comparison: Comparison) -> Table:
+def wilcoxon_table(compared: Comparison) -> Table:
     """One row per pair: mean difference, its interval, W, p and Holm's p; stars of the plain test."""
-    rows, unit = comparison.main_pairs.iloc[comparison.leading(comparison.main_pairs)], comparison.unit
-    levels = [comparison.settings.alpha, *(at for at in STARS if at < comparison.settings.alpha * (1 - 1e-9))][:3]
+    rows, unit = compared.main_pairs.iloc[compared.leading(compared.main_pairs)], compared.unit
+    levels = [compared.settings.alpha, *(at for at in STARS if at < compared.settings.alpha * (1 - 1e-9))][:3]
     passed = np.sum([passes(rows["p_wilcoxon"].to_numpy(), at) for at in levels], axis=0)
     differences = [unit.signed(mean) + "*" * k for mean, k in zip(rows["mean_difference"], passed, strict=True)]
-    columns = _sized(rows, comparison, differences)
+    columns = _sized(rows, compared, differences)
     columns |= {"W": rows[["w_plus", "w_minus"]].min(axis=1).to_numpy(), "p": rows["p_wilcoxon"].to_numpy()}
     columns["Holm p"] = rows["p_wilcoxon_holm"].to_numpy()
     stars = ", ".join(f"{'*' * (k + 1)} p <= {at:g}" for k, at in enumerate(levels))
     caption = (
-        f"Mean difference over {comparison.over} with its interval, and W and p of the exact two-sided Wilcoxon"
+        f"Mean difference over {compared.over} with its interval, and W and p of the exact two-sided Wilcoxon"
         f" signed-rank test over tasks; {family_text(rows)}. Stars by the uncorrected p: {stars}."
     )
     formats = {"W": "{:g}".format, "p": p_text, "Holm p": p_text}
-    return comparison.table("pairs", "Wilcoxon signed-rank tests", caption, pd.DataFrame(columns), formats=formats)
+    return compared.table("pairs", "Wilcoxon signed-rank tests", caption, pd.DataFrame(columns), formats=formats)
 
 
-def forest(comparison: Comparison) -> Drawing:
+def forest(compared: Comparison) -> Drawing:
     """Each design against the control, or against the highest mean, over all tasks or over the only type."""
-    one, unit, (designs, sentence) = comparison.reference, comparison.unit, comparison.highest(MOST_FROM_ONE + 1)
-    rows = from_design(pairs_among(comparison.main_pairs, designs), one)
+    one, unit, (designs, sentence) = compared.reference, compared.unit, compared.highest(MOST_FROM_ONE + 1)
+    rows = from_design(pairs_among(compared.main_pairs, designs), one)
     names = short_names([one, *rows["second"]])
     labels, label = list(names.values())[1:], f"difference from {names[one]}{unit.points_word and ', points'}"
     width = max(3.0 + inches(labels), 0.4 + inches([label]))
@@ -132,7 +132,7 @@ def forest(comparison: Comparison) -> Drawing:
     legend(figure, looks, loc="outside lower center", ncols=1)
     over = " and seeds" if rows["n_seeds"].max() >= FEWEST_SEEDS else ""
     caption = (
-        f"Mean difference over {comparison.over}, each minus {one}, with its {level(comparison.settings.alpha)} interval"
+        f"Mean difference over {compared.over}, each minus {one}, with its {level(compared.settings.alpha)} interval"
         f" over tasks{over}, not corrected. {sentence}"
     ).strip()
     return Drawing(LEADING, "Differences with intervals", caption, figure)

@@ -13,31 +13,31 @@ from analysis.tables.comparison import Comparison
 SEEDS = np.array([3, 4, 5, 6, 8, 10])
 
 
-def section(comparison: Comparison) -> Section | None:
+def section(compared: Comparison) -> Section | None:
     """Return the table; None where no pair has the seeds of the test."""
-    table = power_table(comparison)
+    table = power_table(compared)
     if table is None:
         return None
-    pairs = count_of(len(comparison.main_pairs), "pair")
+    pairs = count_of(len(compared.main_pairs), "pair")
     caption = (
-        f"Smallest true difference over {comparison.over} that the test over tasks and seeds finds in 80 % of studies at"
-        f" {comparison.settings.alpha:g} after Holm's first step over {pairs}: median and extremes of the pairs."
+        f"Smallest true difference over {compared.over} that the test over tasks and seeds finds in 80 % of studies at"
+        f" {compared.settings.alpha:g} after Holm's first step over {pairs}: median and extremes of the pairs."
         " From the components of variance that these scores show."
     )
     titles = {"seeds": "Seeds", "median": "Median", "smallest": "Smallest", "largest": "Largest"}
-    formats = dict.fromkeys(list(titles.values())[1:], comparison.unit.score)
+    formats = dict.fromkeys(list(titles.values())[1:], compared.unit.score)
     made = Table("power", "Detectable difference", caption, table.rename(columns=titles), formats)
     return Section("power", "Detectable difference", [made])
 
 
-def power_table(comparison: Comparison) -> pd.DataFrame | None:
+def power_table(compared: Comparison) -> pd.DataFrame | None:
     """Return the rows `seeds, median, smallest, largest` over the pairs on all tasks; None without three seeds."""
-    matrix = comparison.matrix.loc[comparison.blocks[comparison.last]]
-    of, places = spreads(seed_cube(comparison.frame, matrix)), pair_places(list(matrix.columns), comparison.control)
+    matrix = compared.matrix.loc[compared.blocks[compared.last]]
+    of, places = spreads(seed_cube(compared.frame, matrix)), pair_places(list(matrix.columns), compared.control)
     known = ((of.counts >= FEWEST_SEEDS) & ~of.one_run)[np.stack(places)].any(axis=0)  # a constant has no components
     if not known.any() or len(matrix) < 2:
         return None
-    level = comparison.settings.alpha / len(places[0])
+    level = compared.settings.alpha / len(places[0])
     seeds = np.broadcast_to(SEEDS[:, None], (2, len(SEEDS), len(places[0])))
     found = detectable(components(of, *places), level, seeds)[:, known]
     sizes = {"median": np.median(found, axis=1), "smallest": found.min(axis=1), "largest": found.max(axis=1)}

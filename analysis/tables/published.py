@@ -21,33 +21,33 @@ from cli.errors import UserError, nearest
 TABLES = Path(__file__).resolve().parent.parent / "published"
 
 
-def section(comparison: Comparison) -> Section | None:
+def section(compared: Comparison) -> Section | None:
     """Return the table; None without `published=`. Raises UserError for a table that is not there."""
-    if not comparison.settings.published:
+    if not compared.settings.published:
         return None
-    labels = {name: label for label, design in comparison.designs.items() for name in names_of(label, design)}
-    rows = published_rows(comparison.settings.published).to_dict("records")
-    table = pd.DataFrame([_beside(row, labels, comparison) for row in rows])
-    signed, where = comparison.unit.signed, zip(table["base"], table["setting"], strict=True)
+    labels = {name: label for label, design in compared.designs.items() for name in names_of(label, design)}
+    rows = published_rows(compared.settings.published).to_dict("records")
+    table = pd.DataFrame([_beside(row, labels, compared) for row in rows])
+    signed, where = compared.unit.signed, zip(table["base"], table["setting"], strict=True)
     found = table["significant"].map({"yes": "significant", "no": "no significant difference"}).fillna("-")
     shown = pd.DataFrame(
         {
             "Published on": [", ".join(filter(None, both)) for both in where],
-            "Pair": comparison.pair_texts(table),
+            "Pair": compared.pair_texts(table),
             "Tasks": [f"{kind} ({n})" if n else f"{kind}: not ours" for kind, n in table[["type", "n_tasks"]].values],
             "Published": table["difference"].map(signed),
             "Its test": found,
             "Ours": table["ours"].map(signed),
-            "Found in 80 %": table["detectable"].map(comparison.unit.score),
+            "Found in 80 %": table["detectable"].map(compared.unit.score),
             "Power": table["power"],
         }
     )
     caption = (
         f"Published differences ({'; '.join(dict.fromkeys(table['source']))}) beside ours, of another base, data and"
         " tasks: what can be compared is the sign. Found in 80 %, power: of our test over tasks and seeds at"
-        f" {comparison.settings.alpha:g}, for any and for the published difference."
+        f" {compared.settings.alpha:g}, for any and for the published difference."
     )
-    made = comparison.table("published", "Published numbers beside ours", caption, shown, left=3, digits=2)
+    made = compared.table("published", "Published numbers beside ours", caption, shown, left=3, digits=2)
     return Section("published", "Published numbers beside ours", [made], frames={"published": table})
 
 
@@ -65,18 +65,18 @@ def published_rows(names: tuple[str, ...]) -> pd.DataFrame:
     return table.assign(difference=table["difference"].fillna(table["second_score"] - table["first_score"]).round(4))
 
 
-def _beside(row: dict[str, Any], labels: dict[str, str], comparison: Comparison) -> dict[str, Any]:
+def _beside(row: dict[str, Any], labels: dict[str, str], compared: Comparison) -> dict[str, Any]:
     """Return a published row with ours: tasks, mean over tasks and seeds, what these detect, and the power."""
     second, first = (labels.get(row[side], labels.get(row[side] + UNTRAINED, "")) for side in ("second", "first"))
-    kind, nothing = row["type"] or comparison.last, {"ours": math.nan, "detectable": math.nan, "power": math.nan}
-    tasks = comparison.blocks.get(kind, [])
+    kind, nothing = row["type"] or compared.last, {"ours": math.nan, "detectable": math.nan, "power": math.nan}
+    tasks = compared.blocks.get(kind, [])
     whole = {**row, "type": kind, "n_tasks": len(tasks), **nothing}
     if not (second and first and tasks):
         return whole | {"n_tasks": 0}
-    matrix, alpha = comparison.matrix.loc[tasks], comparison.settings.alpha
+    matrix, alpha = compared.matrix.loc[tasks], compared.settings.alpha
     whole |= {"second": second, "first": first, "ours": float((matrix[second] - matrix[first]).mean())}
     of, places = (
-        spreads(seed_cube(comparison.frame, matrix)),
+        spreads(seed_cube(compared.frame, matrix)),
         [matrix.columns.get_indexer([n]) for n in (first, second)],
     )
     seeds = np.stack([of.counts[place] for place in places])

@@ -16,26 +16,26 @@ from analysis.tables.comparison import Comparison
 MOST_NAMED = 30  # designs of the diagram
 
 
-def section(comparison: Comparison) -> Section | None:
+def section(compared: Comparison) -> Section | None:
     """Return the diagram and a sentence; None with two designs, whose ranks are a sign test, or with one task."""
-    matrix, settings = comparison.matrix, comparison.settings
+    matrix, settings = compared.matrix, compared.settings
     if matrix.shape[1] < 3 or len(matrix) < 2:
         return None
     test = friedman(matrix.to_numpy(dtype=float), settings.decimals)
     note = (
-        f"Friedman's test over {comparison.over}: F {test.f:.2f} (Iman and Davenport; df {test.df1}, {test.df2}),"
+        f"Friedman's test over {compared.over}: F {test.f:.2f} (Iman and Davenport; df {test.df1}, {test.df2}),"
         f" {p_is(test.p_f)}, Kendall's W {test.w:.2f}. Ranks of these checkpoints say nothing of other seeds, and"
         " change with the designs compared."
     )
-    return Section("ranks", "Average ranks", draw=partial(critical_difference, comparison), notes=[note])
+    return Section("ranks", "Average ranks", draw=partial(critical_difference, compared), notes=[note])
 
 
-def critical_difference(comparison: Comparison) -> list[Drawing]:
+def critical_difference(compared: Comparison) -> list[Drawing]:
     """Return the diagram of Demsar (2006, figure 1): mean ranks on a line, bars over designs that do not differ."""
     from scikit_posthocs import critical_difference_diagram
 
-    settings, (designs, sentence) = comparison.settings, comparison.highest(MOST_NAMED)
-    names, matrix = short_names(designs), comparison.matrix
+    settings, (designs, sentence) = compared.settings, compared.highest(MOST_NAMED)
+    names, matrix = short_names(designs), compared.matrix
     averages = friedman(matrix.to_numpy(dtype=float), settings.decimals).average_ranks
     ranks = pd.Series(averages, index=matrix.columns)[designs].rename(names)
     cd = nemenyi_distance(len(averages), len(matrix), settings.alpha)
@@ -57,7 +57,7 @@ def critical_difference(comparison: Comparison) -> list[Drawing]:
     for (bar,) in drawn["crossbars"]:
         bar.set_xdata(sorted(bar.get_xdata()))  # else in the order of a set of names, another in each process
     caption = (
-        f"Mean ranks over {comparison.over} (1 is best). Bars join designs whose ranks differ by less than {cd:.2f},"
+        f"Mean ranks over {compared.over} (1 is best). Bars join designs whose ranks differ by less than {cd:.2f},"
         f" Nemenyi's critical difference at {settings.alpha:g}. {sentence}"
     ).strip()
     return [Drawing("critical_difference", "Critical-difference diagram", caption, figure)]

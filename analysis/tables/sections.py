@@ -1,4 +1,4 @@
-"""The tables of an analysis, in their order. A further one is a module with `section(comparison)` and a place here."""
+"""The tables of an analysis, in their order. A further one is a module with `section(compared)` and a place here."""
 
 from analysis.render import Section
 from analysis.tables import (
@@ -21,9 +21,9 @@ from analysis.tables.comparison import Comparison
 SHOWN = (means, pairs, claims, published, seeds, effects, design_by_type, sensitivity, power, ranks, costs, overlap)
 
 
-def sections(comparison: Comparison) -> list[Section]:
+def sections(compared: Comparison) -> list[Section]:
     """Return the sections that apply, in order; `layout=wilcoxon` shows the published kind of table alone."""
-    if comparison.settings.layout == "wilcoxon":
-        return [pairs.section(comparison)]
-    modules = [*SHOWN, *([items] if "items" in comparison.settings.tables else [])]
-    return [made for module in modules if (made := module.section(comparison)) is not None]
+    if compared.settings.layout == "wilcoxon":
+        return [pairs.section(compared)]
+    modules = [*SHOWN, *([items] if "items" in compared.settings.tables else [])]
+    return [made for module in modules if (made := module.section(compared)) is not None]

@@ -17,32 +17,32 @@ from analysis.tables.means import means_table
 MOST, DRAW = 300, 0  # splits of a design's runs; beyond them so many at random, with this seed
 
 
-def section(comparison: Comparison) -> Section | None:
+def section(compared: Comparison) -> Section | None:
     """Return the spread of run means, and the comparison of a design with itself; None where no design has two runs."""
-    table = means_table(comparison)
-    table = table[(table["type"] == comparison.last) & (table["sd_runs"].notna())].set_index("design")
+    table = means_table(compared)
+    table = table[(table["type"] == compared.last) & (table["sd_runs"].notna())].set_index("design")
     if table.empty:
         return None
-    highest, rest = comparison.highest(max(1, comparison.settings.rows_shown))
+    highest, rest = compared.highest(max(1, compared.settings.rows_shown))
     kept = [label for label in highest if label in table.index]
-    rows, score = table.loc[kept], comparison.unit.score
-    shown = pd.DataFrame({"Design": list(map(comparison.design_text, kept)), "Seeds": rows["n_seeds"].tolist()})
+    rows, score = table.loc[kept], compared.unit.score
+    shown = pd.DataFrame({"Design": list(map(compared.design_text, kept)), "Seeds": rows["n_seeds"].tolist()})
     names = {"sd_runs": "SD of run means", "lowest_run": "Lowest run", "highest_run": "Highest run"}
     shown = shown.assign(**{title: rows[name].to_numpy() for name, title in names.items()})
-    caption = f"Standard deviation over seeds of the mean over {comparison.over}, and the means of the extreme runs."
+    caption = f"Standard deviation over seeds of the mean over {compared.over}, and the means of the extreme runs."
     formats = dict.fromkeys(names.values(), score)
-    made = comparison.table("seeds", "Noise of seeds", caption, shown, formats=formats, rest=rest)
-    return Section("seeds", "Noise of seeds", [made], notes=same_design(comparison))
+    made = compared.table("seeds", "Noise of seeds", caption, shown, formats=formats, rest=rest)
+    return Section("seeds", "Noise of seeds", [made], notes=same_design(compared))
 
 
-def same_design(comparison: Comparison) -> list[str]:
+def same_design(compared: Comparison) -> list[str]:
     """Return one sentence: how often the tests find a difference between two halves of the runs of one design."""
-    cube = seed_cube(comparison.frame, comparison.matrix)
+    cube = seed_cube(compared.frame, compared.matrix)
     runs = [of[:, ~np.isnan(of).any(axis=0)] for of in cube[~copies(cube)]]
     runs = [of for of in runs if of.shape[1] > 1]
     if not runs:
         return []
-    side, settings = min(of.shape[1] for of in runs) // 2, comparison.settings
+    side, settings = min(of.shape[1] for of in runs) // 2, compared.settings
     tasks, seeds = [], []
     for of in runs:
         scores = of[:, splits(of.shape[1], side)].transpose(1, 0, 2)  # splits, tasks, runs of both sides

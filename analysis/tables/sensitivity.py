@@ -12,48 +12,48 @@ from analysis.tables.comparison import Comparison
 NAMED, MOST_LEFT_OUT = 6, 150  # pairs; tasks: with more, all pairs tested again without each would take minutes
 
 
-def section(comparison: Comparison) -> Section | None:
+def section(compared: Comparison) -> Section | None:
     """Return one sentence on clusters as units, and one on each significant pair without any single task."""
-    notes = [*_clusters(comparison), *_left_out(comparison)]
+    notes = [*_clusters(compared), *_left_out(compared)]
     return Section("sensitivity", "Sensitivity", notes=notes) if notes else None
 
 
-def _clusters(comparison: Comparison) -> list[str]:
-    tasks, labels = comparison.tasks, {task: source_of(task) for task in comparison.tasks}
+def _clusters(compared: Comparison) -> list[str]:
+    tasks, labels = compared.tasks, {task: source_of(task) for task in compared.tasks}
     count = len(set(labels.values()))
     if not 1 < count < len(tasks):
         return []
-    table = cluster_tests(comparison, labels)
+    table = cluster_tests(compared, labels)
     if table["p"].isna().all():  # too few seeds: nothing was tested
         return []
     return [
         f"With the {count} sources of the {len(tasks)} tasks as units, significant over sources and seeds"
-        f" (Holm, {count_of(len(table), 'pair')}): {_named(table, comparison)}."
+        f" (Holm, {count_of(len(table), 'pair')}): {_named(table, compared)}."
     ]
 
 
-def cluster_tests(comparison: Comparison, labels: dict[str, str]) -> pd.DataFrame:
+def cluster_tests(compared: Comparison, labels: dict[str, str]) -> pd.DataFrame:
     """Return `compare_pairs` of the clusters' mean scores. labels: task -> cluster."""
-    frame = comparison.frame.assign(task=comparison.frame["task"].map(labels))
+    frame = compared.frame.assign(task=compared.frame["task"].map(labels))
     frame = frame.groupby(["design", "seed", "task"], sort=False)["score"].mean().reset_index()
-    matrix = comparison.matrix.groupby(labels, sort=False).mean()
-    return compare_pairs(matrix, {ALL: list(matrix.index)}, comparison.settings, comparison.control, frame)
+    matrix = compared.matrix.groupby(labels, sort=False).mean()
+    return compare_pairs(matrix, {ALL: list(matrix.index)}, compared.settings, compared.control, frame)
 
 
-def _named(table: pd.DataFrame, comparison: Comparison) -> str:
+def _named(table: pd.DataFrame, compared: Comparison) -> str:
     found = table[table["significant"] == BOTH]
-    texts = comparison.pair_texts(found)
+    texts = compared.pair_texts(found)
     return listed([f"{t} ({p_is(p)})" for t, p in zip(texts, found["p_holm"], strict=True)], NAMED) or "none"
 
 
-def _left_out(comparison: Comparison) -> list[str]:
+def _left_out(compared: Comparison) -> list[str]:
     """Say of each significant pair without which task its p is largest."""
-    tasks, pairs = comparison.blocks[comparison.last], comparison.main_pairs
+    tasks, pairs = compared.blocks[compared.last], compared.main_pairs
     found = pairs[pairs["significant"] == BOTH]
-    if found.empty or len(tasks) < 3 or len(tasks) > MOST_LEFT_OUT or len(pairs) > comparison.settings.rows_shown:
+    if found.empty or len(tasks) < 3 or len(tasks) > MOST_LEFT_OUT or len(pairs) > compared.settings.rows_shown:
         return []
-    without = without_one_task(comparison.matrix.loc[tasks], comparison.frame, comparison.control)
+    without = without_one_task(compared.matrix.loc[tasks], compared.frame, compared.control)
     worst = found.merge(without, on=["first", "second"], suffixes=("", "_without"))
-    rows = zip(comparison.pair_texts(worst), worst["p_holm_without"], worst["task"], strict=True)
+    rows = zip(compared.pair_texts(worst), worst["p_holm_without"], worst["task"], strict=True)
     texts = [f"{name} without {task}, {p_is(p)}" for name, p, task in rows]
     return [f"Left out one task at a time, the largest p (Holm) of what is significant: {listed(texts, NAMED)}."]

@@ -32,7 +32,7 @@ def test_a_planted_difference_is_refused_and_named(planted, read_words, what, ch
     assert all(key in str(error.value) for key in keys)
     assert rows.set_index("Designs").loc[["lastlayer-bi"], "Value"].iloc[0]
     allowed = re.search(r"allow=\[(.*?)\]", str(error.value))[0]
-    notes = read_words(f"scores={root}", allowed).comparison.footnotes  # the mend that the error names does mend it
+    notes = read_words(f"scores={root}", allowed).compared.footnotes  # the mend that the error names does mend it
     assert sorted(key for note in notes for key in note.keys) == sorted(keys)
 
 
@@ -49,8 +49,8 @@ def test_a_planted_difference_is_refused_and_named(planted, read_words, what, ch
 )
 def test_bookkeeping_outcomes_and_keys_below_a_factor_differ_freely(planted, read_words, changes):
     result = read_words(f"scores={planted(**changes).root}")
-    assert list(result.comparison.designs) == list(DESIGNS)
-    assert result.comparison.footnotes == []
+    assert list(result.compared.designs) == list(DESIGNS)
+    assert result.compared.footnotes == []
 
 
 def test_head_sizes_that_no_pooler_takes_over_are_compared(study, read_words, spread_scores):
@@ -62,7 +62,7 @@ def test_head_sizes_that_no_pooler_takes_over_are_compared(study, read_words, sp
 
 def test_inputs_of_tasks_that_are_left_out_do_not_count(planted, read_words):
     root = planted(**{"_evaluation__inputs__STS1 test default": "0" * 64}).root
-    assert read_words(f"scores={root}", "types=[Retrieval]").comparison.footnotes == []
+    assert read_words(f"scores={root}", "types=[Retrieval]").compared.footnotes == []
 
 
 def test_the_error_names_three_mends(planted, read_words):
@@ -80,7 +80,7 @@ def test_footnotes_stand_in_the_tables(planted, analyse_words, tmp_path):
     root = planted(_threads=2, _versions__torch="2.8.0").root
     result = analyse_words(f"scores={root}", "allow=[threads,versions,kernel]")
     assert "allow=[kernel] let nothing through: no design differs there." in result.notes
-    (note,) = result.comparison.footnotes
+    (note,) = result.compared.footnotes
     line = "threads: 2 in lastlayer-bi, 4 in the others; versions.torch: 2.8.0 in lastlayer-bi, 2.9.0 in the others"
     assert note.text == f"{line} (allowed)"
     text = document(result)
@@ -100,8 +100,8 @@ def test_keys_that_part_the_designs_otherwise_get_letters_of_their_own(study, re
     for k, design in enumerate(DESIGNS):
         study.run(design, spread_scores(0.3 + 0.1 * k), _threads=4 if k else 2, _kernel=f"kernel{k}")
     result = read_words(f"scores={study.root}", "allow=[threads,kernel]")
-    assert [note.mark for note in result.comparison.footnotes] == ["a", "b"]
-    assert [sorted(note.marked) for note in result.comparison.footnotes] == [sorted(DESIGNS), ["eos-causal"]]
+    assert [note.mark for note in result.compared.footnotes] == ["a", "b"]
+    assert [sorted(note.marked) for note in result.compared.footnotes] == [sorted(DESIGNS), ["eos-causal"]]
 
 
 def test_an_unknown_factor_has_neighbours(planted, read_words):
@@ -117,15 +117,15 @@ def test_a_further_factor_makes_designs(study, read_words, spread_scores):
     with pytest.raises(UserError, match=r"also in pooler.tokens.*factors=\[pooler,attn,pooler.tokens\]"):
         read_words(f"scores={study.root}")
     result = read_words(f"scores={study.root}", "factors=[pooler,attn,pooler.tokens]")
-    assert list(result.comparison.designs) == ["lastlayer-bi tokens=all", "lastlayer-bi tokens=mean"]
-    assert result.comparison.designs["lastlayer-bi tokens=mean"].factors["pooler.tokens"] == "mean"
+    assert list(result.compared.designs) == ["lastlayer-bi tokens=all", "lastlayer-bi tokens=mean"]
+    assert result.compared.designs["lastlayer-bi tokens=mean"].factors["pooler.tokens"] == "mean"
 
 
 def test_a_factor_covers_the_facts_that_it_moves(study, read_words, spread_scores):
     study.run("eos-bi", spread_scores(0.3))
     study.run("eos-bi", spread_scores(0.4), study="t", model__name="big", _base_weights_sha256="1" * 64)
     words = [f"scores={study.root}", "factors=[model]"]
-    assert list(read_words(*words).comparison.designs) == ["eos-bi model=big", "eos-bi model=tiny"]
+    assert list(read_words(*words).compared.designs) == ["eos-bi model=big", "eos-bi model=tiny"]
     study.run("eos-bi", spread_scores(0.4), study="u", model__name="small", _data__sha256="1" * 64)
     with pytest.raises(UserError, match=r"also in data\.sha256"):
         read_words(*words)
@@ -133,7 +133,7 @@ def test_a_factor_covers_the_facts_that_it_moves(study, read_words, spread_score
 
 def test_seeds_within_a_design_agree_in_all_but_the_seed(planted, study, read_words, spread_scores):
     planted(seeds=(0, 1))
-    assert read_words(f"scores={study.root}").comparison.footnotes == []
+    assert read_words(f"scores={study.root}").compared.footnotes == []
     study.run("eos-causal", spread_scores(0.3), seed=1, lora__r=8)
     with pytest.raises(NotControlledError, match=r"also in lora\.r") as error:
         read_words(f"scores={study.root}")
@@ -153,7 +153,7 @@ def test_untrained_references_are_held_to_what_both_state(planted, study, read_w
     planted()
     words = (f"scores={study.root}", "models=[eos-*,eos-causal-untrained]")
     study.run("eos-causal", spread_scores(0.1), trained=False)
-    assert len(read_words(*words).comparison.designs) == 2
+    assert len(read_words(*words).compared.designs) == 2
     study.run("eos-causal", spread_scores(0.1), trained=False, _base_weights_sha256="1" * 64)
     with pytest.raises(NotControlledError, match="base_weights_sha256") as error:
         read_words(*words)
@@ -185,7 +185,7 @@ def test_a_mix_is_a_factor_by_its_shares_and_its_sources_must_agree(study, read_
     shares = ("data.mix", ["mix=pairs:0.7+classes:0.3", "mix=pairs:1"])
     for factor, names in (shares, ("data.mix.classes", ["classes=0", "classes=0.3"])):
         found = read_words(f"scores={study.root}", f"factors=[pooler,attn,{factor}]")
-        assert list(found.comparison.designs) == [f"eos-causal {name}" for name in names]
+        assert list(found.compared.designs) == [f"eos-causal {name}" for name in names]
     study.run("eos-bi", spread_scores(0.4), study="t", **mix(0.3, sha="2" * 64))
     with pytest.raises(UserError, match=r"also in .*data\.of_source\.pairs\.sha256"):
         read_words(f"scores={study.root}", "factors=[pooler,attn,data.mix]")
@@ -203,7 +203,7 @@ def test_foreign_scores_prove_nothing_and_need_a_word_beside_ours(planted, tmp_p
         task_writer(study.root / "results" / "org__theirs" / "r1", task, 0.5)
     with pytest.raises(UserError, match=r"also in manifest\. .*allow=\[manifest\]"):
         read_words(f"scores={study.root}")
-    (note,) = read_words(f"scores={study.root}", "allow=manifest").comparison.footnotes
+    (note,) = read_words(f"scores={study.root}", "allow=manifest").compared.footnotes
     assert note.text == "uncontrolled, since no manifest shows how it was made: org__theirs (allowed)"
     assert note.marked == {"org__theirs"}
 
@@ -228,7 +228,7 @@ def test_what_a_run_may_have_is_no_unknown_key(planted, read_words):
     keys = ["threads", "machine", "machine.instruction_sets", "manifest", "seed", "code.sha256", "code", "versions"]
     keys += ["evaluation.inputs", "evaluation", "data", "data.sha256", "lora", "base_config_sha256"]
     keys += ["batch_order_sha256", "trainer.max_steps", "study"]
-    (note,) = read_words(f"scores={planted(_threads=2).root}", f"allow=[{','.join(keys)}]").comparison.footnotes
+    (note,) = read_words(f"scores={planted(_threads=2).root}", f"allow=[{','.join(keys)}]").compared.footnotes
     assert note.keys == ("threads",)
 
 
@@ -246,6 +246,6 @@ def test_a_missing_and_an_edited_manifest_are_named(planted, study, read_words):
 
 def test_scores_of_a_half_finished_run_are_left_out_by_name(planted, read_words):
     result = read_words(f"scores={planted(_status='running').root}")
-    assert list(result.comparison.designs) == ["eos-causal", "multilayer-causal"]
+    assert list(result.compared.designs) == ["eos-causal", "multilayer-causal"]
     (note,) = [note for note in result.notes if note.startswith("Left out")]
     assert "s__lastlayer-bi/seed0@" in note

@@ -76,5 +76,5 @@ def test_from_results_to_files(crossed, analyse_words, tmp_path):
     assert float(rows[0]["p_permutation_holm"]) >= float(rows[0]["p_permutation"])
     means = pd.read_csv(files["marginal_means.csv"])
     own = means[(means["type"] == "All") & (means["level"] == "bi")].iloc[0]
-    assert own["mean"] == pytest.approx(result.comparison.matrix[["lastlayer-bi", "multilayer-bi"]].to_numpy().mean())
+    assert own["mean"] == pytest.approx(result.compared.matrix[["lastlayer-bi", "multilayer-bi"]].to_numpy().mean())
     assert r"\label{tab:marginal-means}" in files["table.tex"].read_text()

@@ -125,9 +125,9 @@ def test_a_file_without_a_score_is_named_and_left_out_under_a_policy_alone(tmp_p
     words = f"scores={tmp_path}"
     for more in ((), ("missing=drop_tasks",)):
         found = read_words(words, *more)
-        assert list(found.comparison.matrix.index) == ["BIOSSES", "STS12"]
+        assert list(found.compared.matrix.index) == ["BIOSSES", "STS12"]
         assert any("SciFact (three)" in note and "no_task_of_anyone (three)" in note for note in found.notes)
-    assert list(read_words(words, "missing=drop_models").comparison.designs) == ["one", "two"]
+    assert list(read_words(words, "missing=drop_models").compared.designs) == ["one", "two"]
     with pytest.raises(UserError, match=r"three.*SciFact\.json"):
         read_words(words, "missing=fail")
 
@@ -153,9 +153,9 @@ def test_a_missing_cell_of_a_csv(read_words, tmp_path, cell):
     long = ["model,task,score", *(f"{row[0]},{t},{s}" for row in rows for t, s in zip(tasks, row[1:], strict=True))]
     for lines in (wide, long):
         path.write_text("\n".join(lines))
-        assert list(read_words(f"scores={path}").comparison.matrix.index) == ["SciFact", "STS12"]
+        assert list(read_words(f"scores={path}").compared.matrix.index) == ["SciFact", "STS12"]
         whole = read_words(f"scores={path}", "missing=drop_models")
-        assert list(whole.comparison.designs) == ["a", "b"]
+        assert list(whole.compared.designs) == ["a", "b"]
         with pytest.raises(UserError, match="against=c lacks tasks and was dropped"):
             read_words(f"scores={path}", "missing=drop_models", "against=c")
         with pytest.raises(UserError, match="STS13"):

@@ -39,7 +39,7 @@ def runs(tmp_path):
 
 
 def test_a_document_is_a_task_of_its_domain(runs, read_words):
-    frame = read_words(*runs()).comparison.frame
+    frame = read_words(*runs()).compared.frame
     assert frame.groupby("type")["task"].nunique().to_dict() == {"stdlib": 8, "torch": 8}
     assert set(frame["seed"]) == {"0", "1"}
     row = frame[(frame["design"].str.contains("plain")) & (frame["seed"] == "1") & (frame["type"] == "torch")]
@@ -61,5 +61,5 @@ def test_a_changed_file_and_a_running_run(runs, read_words, tmp_path):
         file = tmp_path / f"lm+{combine}" / "eos-causal" / "seed1" / "manifest.json"
         file.write_text(json.dumps(seal({**json.loads(file.read_text()), "status": "running"})))
     result = read_words(*scores)
-    assert set(result.comparison.frame["seed"]) == {"0"}
+    assert set(result.compared.frame["seed"]) == {"0"}
     assert "Left out, since the run was not finished" in " ".join(result.notes)

@@ -23,9 +23,9 @@ def run(tmp_path, read_words):
 
 def test_wide_in_percent(run):
     result = run(WIDE)
-    assert list(result.comparison.designs) == ["b", "a"]  # file order
-    assert result.comparison.matrix.loc["SciFact", "b"] == 0.7
-    assert result.comparison.types == {"Retrieval": ["SciFact"], "STS": ["BIOSSES", "STS12"]}
+    assert list(result.compared.designs) == ["b", "a"]  # file order
+    assert result.compared.matrix.loc["SciFact", "b"] == 0.7
+    assert result.compared.types == {"Retrieval": ["SciFact"], "STS": ["BIOSSES", "STS12"]}
     assert any("0-100" in note for note in result.notes)
     assert any("n_tasks, mean_all" in note for note in result.notes)
 
@@ -37,7 +37,7 @@ def test_long_equals_wide_and_gz(run, tmp_path, read_words):
     path = tmp_path / "long scores, final=1.csv.gz"
     path.write_bytes(gzip.compress("\n".join(lines).encode()))
     long = read_words(f"scores={path}")
-    assert long.comparison.matrix.equals(run(WIDE).comparison.matrix)
+    assert long.compared.matrix.equals(run(WIDE).compared.matrix)
 
 
 def test_long_with_type_and_seed(run):
@@ -46,8 +46,8 @@ def test_long_with_type_and_seed(run):
         f"{m},t{k},{s / 10},Own,{seed},none\n" for m, s in (("a", 1), ("b", 3)) for k in "xy" for seed in (0, 1)
     )
     result = run(text.replace("b,ty,0.3,Own,1", "b,ty,0.5,Own,1"))
-    assert result.comparison.types == {"Own": ["tx", "ty"]}
-    assert result.comparison.matrix.loc["ty", "b"] == pytest.approx(0.4)
+    assert result.compared.types == {"Own": ["tx", "ty"]}
+    assert result.compared.matrix.loc["ty", "b"] == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize(
@@ -103,11 +103,11 @@ def test_columns_named_as_factors_give_their_effects_again(tmp_path, analyse_wor
     path = tmp_path / "scores.csv"
     path.write_text(FACTORS + "".join(f"none,,,,t{k},Own,0.9\n" for k in range(9)))
     result = analyse_words(f"scores={path}")
-    assert list(result.comparison.designs) == ["eeee", "bbb", "cc", "d", "none"]  # as `order` has it, not the file
+    assert list(result.compared.designs) == ["eeee", "bbb", "cc", "d", "none"]  # as `order` has it, not the file
     frames = answered(result)
     assert list(frames["effects"]["effect"]) == ["pooler", "attn", "pooler x attn"]
     means = frames["marginal_means"].set_index("level")["mean"]
-    assert means["mean"] == pytest.approx(result.comparison.matrix[["d", "cc"]].to_numpy().mean())
+    assert means["mean"] == pytest.approx(result.compared.matrix[["d", "cc"]].to_numpy().mean())
     write_files(result, tmp_path / "out")
     again = answered(analyse_words(f"scores={tmp_path / 'out' / 'scores.csv'}"))
     assert again["effects"].equals(frames["effects"])
@@ -121,15 +121,15 @@ def test_untrained_references_are_compared_only_where_they_are_named(tmp_path, a
     plain = answered(analyse_words(f"scores={path}"))
     path.write_text("\n".join([head, *lines, *(line.rpartition(".")[0] + ".05" for line in of_d)]))
     result = analyse_words(f"scores={path}")
-    assert list(result.comparison.designs) == ["eeee", "bbb", "cc", "d"]
+    assert list(result.compared.designs) == ["eeee", "bbb", "cc", "d"]
     for name, frame in answered(result).items():
         pd.testing.assert_frame_equal(frame, plain[name])
     named = analyse_words(f"scores={path}", "models=[d-untrained,d]")
-    assert list(named.comparison.designs) == ["d (untrained)", "d"]
+    assert list(named.compared.designs) == ["d (untrained)", "d"]
 
 
 def test_a_factor_of_no_column_and_a_model_on_two_levels_are_refused(run):
-    assert run(FACTORS, "factors=[pooler,step]").comparison.designs["d"].factors == {"pooler": "mean", "step": "1"}
+    assert run(FACTORS, "factors=[pooler,step]").compared.designs["d"].factors == {"pooler": "mean", "step": "1"}
     with pytest.raises(UserError, match=r"^factors= names 'lora.r': no manifest .* no csv has such a column"):
         run(FACTORS, "factors=[pooler,attn,lora.r]")
     with pytest.raises(UserError, match="line 3: d has another pooler or attn than above"):
@@ -143,8 +143,8 @@ def test_a_csv_without_factors_adds_seeds_to_one_that_has_them(tmp_path, read_wo
     other.write_text("model,task,type,score,seed\n" + "".join(f"{r[0]},{r[4]},Own,{r[6]},1\n" for r in rows))
     for order in ([one, other], [other, one]):
         result = read_words(f"scores=[{','.join(map(str, order))}]")
-        assert list(result.comparison.designs) == ["eeee", "bbb", "cc", "d"]
-        assert set(result.comparison.frame["seed"]) == {"0", "1"}
+        assert list(result.compared.designs) == ["eeee", "bbb", "cc", "d"]
+        assert set(result.compared.frame["seed"]) == {"0", "1"}
 
 
 @pytest.mark.parametrize("word", ["split=dev", "subsets=[en,d*]", "revision=abc"])

@@ -6,7 +6,7 @@ from cli.errors import UserError
 
 
 def by_task(result, design):
-    rows = result.comparison.frame[result.comparison.frame["design"] == design]
+    rows = result.compared.frame[result.compared.frame["design"] == design]
     return dict(zip(rows["task"], rows["score"], strict=True))
 
 
@@ -15,9 +15,9 @@ def test_found_from_any_height(study, read_words, spread_scores, tmp_path, where
     study.run("eos-causal", spread_scores(0.3))
     study.run("mean-bi", spread_scores(0.4))
     result = read_words(f"scores={tmp_path / where}")
-    assert list(result.comparison.designs) == ["eos-causal", "mean-bi"]
+    assert list(result.compared.designs) == ["eos-causal", "mean-bi"]
     assert by_task(result, "mean-bi") == spread_scores(0.4)
-    assert {kind: len(tasks) for kind, tasks in result.comparison.types.items()} == {"Retrieval": 8, "STS": 8}
+    assert {kind: len(tasks) for kind, tasks in result.compared.types.items()} == {"Retrieval": 8, "STS": 8}
 
 
 def test_seeds_are_averaged_and_counted(study, analyse_words, spread_scores):
@@ -25,7 +25,7 @@ def test_seeds_are_averaged_and_counted(study, analyse_words, spread_scores):
         study.run("eos-causal", spread_scores(base), seed=seed)
         study.run("mean-bi", spread_scores(base + 0.1), seed=seed)
     result = analyse_words(f"scores={study.root}")
-    assert result.comparison.matrix.loc["STS0", "eos-causal"] == pytest.approx((0.208 + 0.308 + 0.708) / 3)
+    assert result.compared.matrix.loc["STS0", "eos-causal"] == pytest.approx((0.208 + 0.308 + 0.708) / 3)
     assert "Every design has 3 seeds: 0, 1, 2." in result.sections[0].notes
 
 
@@ -38,13 +38,13 @@ def test_a_seed_twice_names_both_folders(study, read_words, spread_scores):
         read_words(f"scores={study.root}")
     assert str(again) in str(error.value)
     assert str(two) in str(error.value)
-    assert len(read_words(f"scores={study.root}", "revision=seed0@zzzz").comparison.designs) == 2
+    assert len(read_words(f"scores={study.root}", "revision=seed0@zzzz").compared.designs) == 2
 
 
 def test_two_studies_get_full_names(study, read_words, spread_scores):
     study.run("eos-causal", spread_scores(0.2), study="s")
     study.run("eos-causal", spread_scores(0.3), study="t")
-    assert list(read_words(f"scores={study.root}").comparison.designs) == ["s__eos-causal", "t__eos-causal"]
+    assert list(read_words(f"scores={study.root}").compared.designs) == ["s__eos-causal", "t__eos-causal"]
 
 
 def test_foreign_folder(tmp_path, read_words, task_writer):
@@ -53,7 +53,7 @@ def test_foreign_folder(tmp_path, read_words, task_writer):
             task_writer(tmp_path / "results" / model / "abc", task, 0.5 + shift)
         task_writer(tmp_path / "results" / model / "abc", "STS17", {"en-en": 0.2 + shift, "es-es": 0.4 + shift})
     result = read_words(f"scores={tmp_path}")
-    assert result.comparison.types == {"Retrieval": ["SciFact"], "STS": ["BIOSSES", "STS17", "STSBenchmark"]}
+    assert result.compared.types == {"Retrieval": ["SciFact"], "STS": ["BIOSSES", "STS17", "STSBenchmark"]}
     assert by_task(result, "org__one")["STS17"] == pytest.approx(0.3)
     narrow = read_words(f"scores={tmp_path}", "subsets=[default,en-*]")
     assert by_task(narrow, "org__two")["STS17"] == pytest.approx(0.3)
@@ -65,7 +65,7 @@ def test_experiments_and_revisions(tmp_path, read_words, task_writer):
             task_writer(tmp_path / "results" / place, task, 0.5)
     with pytest.raises(UserError, match=r"Two folders hold one: .*revision="):
         read_words(f"scores={tmp_path}")
-    assert list(read_words(f"scores={tmp_path}", "revision=r1").comparison.designs) == ["one", "one/dim_256"]
+    assert list(read_words(f"scores={tmp_path}", "revision=r1").compared.designs) == ["one", "one/dim_256"]
     with pytest.raises(UserError, match=r"no revision 'r9'\. It has 1234, r1"):
         read_words(f"scores={tmp_path}", "revision=r9")
 
@@ -98,4 +98,4 @@ def test_empty_folder_and_unknown_task(tmp_path, read_words, task_writer):
     with pytest.raises(UserError, match=r"'SciFacts' is not known. Nearest: .*SciFact.*tasks.json beside"):
         read_words(f"scores={tmp_path}")
     (tmp_path / "tasks.json").write_text('{"SciFacts": {"type": "Probing"}}')
-    assert "Probing" in read_words(f"scores={tmp_path}").comparison.types
+    assert "Probing" in read_words(f"scores={tmp_path}").compared.types

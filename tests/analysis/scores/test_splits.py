@@ -19,9 +19,7 @@ def add(path, split, subsets):
 
 
 def score_of(result, task, model):
-    rows = result.comparison.frame[
-        (result.comparison.frame["task"] == task) & (result.comparison.frame["model"] == model)
-    ]
+    rows = result.compared.frame[(result.compared.frame["task"] == task) & (result.compared.frame["model"] == model)]
     return rows["score"].item(), rows["split"].item(), rows["subsets"].item()
 
 
@@ -42,7 +40,7 @@ def english(tmp_path, task_writer):
 
 def test_the_split_that_mteb_scores_is_taken(english, read_words):
     result = read_words(f"scores={english}")
-    assert list(result.comparison.matrix.loc["MSMARCO", ["a", "b", "c"]]) == [0.3, 0.4, 0.5]
+    assert list(result.compared.matrix.loc["MSMARCO", ["a", "b", "c"]]) == [0.3, 0.4, 0.5]
     assert score_of(result, "MSMARCO", "a")[1:] == ("dev", "default")
     assert "Scores are of the split test, but of dev on MSMARCO." in result.notes
 
@@ -51,7 +49,7 @@ def test_the_split_that_mteb_scores_is_taken(english, read_words):
 def test_a_benchmark_or_a_choice_of_its_tasks_fixes_tasks_splits_and_subsets(english, read_words, name, more, gone):
     result = read_words(f"scores={english}", f"benchmark={name}")
     shared = ["ArguAna", "MassiveIntentClassification", "NFCorpus", "SciFact"]
-    assert sorted(result.comparison.matrix.index) == sorted([*shared, *more])
+    assert sorted(result.compared.matrix.index) == sorted([*shared, *more])
     assert score_of(result, "MassiveIntentClassification", "b") == (0.6, "test", "en")
     notes = " ".join(result.notes)
     assert f"{len(shared) + len(more)} of the {len(benchmark_of(name).tasks)} tasks of {name}" in notes
@@ -102,12 +100,12 @@ def test_mixed_splits_are_refused_where_they_are_compared_alone(english, read_wo
     mixed = r"MSMARCO was scored on train \(default\) for a, c and dev \(default\) for b\."
     with pytest.raises(UserError, match=mixed):
         read_words(f"scores={english}")
-    assert "MSMARCO" not in read_words(f"scores={english}", "tasks=[SciFact,NFCorpus,ArguAna]").comparison.matrix.index
-    assert "MSMARCO" in read_words(f"scores={english}", "models=[a,c]").comparison.matrix.index
+    assert "MSMARCO" not in read_words(f"scores={english}", "tasks=[SciFact,NFCorpus,ArguAna]").compared.matrix.index
+    assert "MSMARCO" in read_words(f"scores={english}", "models=[a,c]").compared.matrix.index
     with pytest.raises(UserError, match=r"MTEB\(eng, v1\) scores 1 subsets of dev, .* it has train\."):
         read_words(f"scores={english}", "benchmark=MTEB(eng, v1)", "missing=fail")
     dropped = read_words(f"scores={english}", "benchmark=MTEB(eng, v1)")
-    assert "MSMARCO" not in dropped.comparison.matrix.index
+    assert "MSMARCO" not in dropped.compared.matrix.index
     assert any("what counts (split, subsets): MSMARCO (a, c)." in note for note in dropped.notes)
 
 
@@ -128,11 +126,11 @@ def test_the_parts_of_an_aggregate_do_not_count_twice(english, read_words, task_
         for task in [*forums, "CQADupstackRetrieval"]:
             task_writer(english / "results" / model / "r", task, 0.3 + 0.01 * k)
     result = read_words(f"scores={english}")
-    assert [task for task in result.comparison.matrix.index if "CQA" in task] == ["CQADupstackRetrieval"]
+    assert [task for task in result.compared.matrix.index if "CQA" in task] == ["CQADupstackRetrieval"]
     assert any("CQADupstackRetrieval is the mean of 12 tasks, so these are left out" in note for note in result.notes)
-    assert len(read_words(f"scores={english}", "tasks=[CQADupstackAndroid*,SciFact]").comparison.matrix) == 2
+    assert len(read_words(f"scores={english}", "tasks=[CQADupstackAndroid*,SciFact]").compared.matrix) == 2
     (english / "results" / "a" / "r" / "CQADupstackRetrieval.json").unlink()
-    kept = read_words(f"scores={english}").comparison.matrix.index
+    kept = read_words(f"scores={english}").compared.matrix.index
     assert [task for task in kept if "CQA" in task] == forums, "the aggregate has a hole, so its parts count"
 
 
@@ -159,7 +157,7 @@ def test_splits_without_a_rule_are_a_hole(tmp_path, read_words, task_writer):
     (tmp_path / "tasks.json").write_text('{"Mine": "STS"}')
     with pytest.raises(UserError, match="the splits one, two and no test"):
         read_words(f"scores={tmp_path}", "missing=fail")
-    assert len(read_words(f"scores={tmp_path}").comparison.matrix) == 2
+    assert len(read_words(f"scores={tmp_path}").compared.matrix) == 2
 
 
 def test_files_say_splits_and_are_read_again(english, analyse_words, tmp_path):
@@ -175,7 +173,7 @@ def test_files_say_splits_and_are_read_again(english, analyse_words, tmp_path):
     assert score_of(again, "MassiveIntentClassification", "b") == (0.6, "test", "en")
     other = tmp_path / "other.csv"
     other.write_text((tmp_path / "out" / "scores.csv").read_text().replace("\nb,b,", "\nModel 1,b,"))
-    assert list(analyse_words(f"scores={other}").comparison.designs) == ["a", "Model 1", "c"]
+    assert list(analyse_words(f"scores={other}").compared.designs) == ["a", "Model 1", "c"]
     (tmp_path / "csv.csv").write_text("model,task,score,split\na,NFCorpus,0.1,dev\nb,NFCorpus,0.2,dev\n")
     with pytest.raises(UserError, match=r"NFCorpus .* scores test"):
         analyse_words(f"scores={tmp_path / 'csv.csv'}", "benchmark=MTEB(eng, v1)")

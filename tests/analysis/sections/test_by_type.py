@@ -15,7 +15,7 @@ from tests.analysis.three_seeds import by_seed, long_frame
 KINDS = ("STS", "Retrieval", "Classification")
 
 
-def comparison(scores, designs, kinds=KINDS, control="", **changes):
+def compared(scores, designs, kinds=KINDS, control="", **changes):
     """scores [designs, tasks, seeds], the tasks of the kinds in equal parts; designs named `pooler-attn`."""
     per = scores.shape[1] // len(kinds)
     types = {kind: [f"{kind}{k}" for k in range(per)] for kind in kinds}
@@ -34,7 +34,7 @@ def noise(seed, designs, tasks=24, sd=0.01):
 
 
 def test_the_rows_are_the_pairs_of_the_types_turned_to_the_reference():
-    of = comparison(by_seed(noise(0, 4), 3), "abcd", control="b")
+    of = compared(by_seed(noise(0, 4), 3), "abcd", control="b")
     section = design_by_type.section(of)
     rows = of.pairs[of.pairs["type"] != "All"]
     np.testing.assert_allclose(rows["p_holm"], holm(rows["p"].to_numpy()))
@@ -47,7 +47,7 @@ def test_the_rows_are_the_pairs_of_the_types_turned_to_the_reference():
 
 
 def test_pairs_are_turned_with_their_intervals():
-    of = comparison(by_seed(noise(0, 3), 3), "abc")
+    of = compared(by_seed(noise(0, 3), 3), "abc")
     turned, pair = from_design(of.main_pairs, "b").iloc[0], of.main_pairs.iloc[0]
     assert (pair["first"], pair["second"], turned["first"], turned["second"]) == ("a", "b", "b", "a")
     assert (turned["low"], turned["mean_difference"], turned["high"]) == (
@@ -59,7 +59,7 @@ def test_pairs_are_turned_with_their_intervals():
 def test_designs_that_differ_by_type_are_found_where_there_are_seeds(seeds):
     scores = by_seed(noise(9, 2, tasks=16), seeds)
     scores[1, :8] += 0.05
-    (found,) = [design_by_type.section(comparison(scores, ["a-causal", "b-causal"], kinds=KINDS[:2]))]
+    (found,) = [design_by_type.section(compared(scores, ["a-causal", "b-causal"], kinds=KINDS[:2]))]
     (test,) = found.frames["design_by_type"].to_dict("records")
     assert test["p_permutation"] <= 0.05
     assert ("differences between designs depend on" in found.notes[0]) == (seeds == 3)

@@ -51,6 +51,6 @@ def test_seeds_count_by_their_largest_share_and_one_without_counts_leaves_the_de
 ):
     study.run("eos-causal", spread_scores(0.3), seed=2, _evaluation__overlap=PLANTED)
     study.run("mean-bi", spread_scores(0.3), seed=2, _evaluation__overlap=None)
-    design = analysed_with(COUNTED, COUNTED).comparison.designs
+    design = analysed_with(COUNTED, COUNTED).compared.designs
     table = overlap_table({label: list(one.runs) for label, one in design.items()}, ["STS3"])
     assert table.to_dict("records") == [{"design": "eos-causal", "task": "STS3", "texts": 50, "exact": 5, "share": 0.1}]

@@ -15,7 +15,7 @@ def section(analyse_words, tmp_path, values):
     types = {f"t{k:02}": "STS" for k in range(values.shape[1])}
     path = write_long(tmp_path / "t.csv", values, [f"m{k}" for k in range(len(values))], types)
     result = analyse_words(f"scores={path}")
-    return next(iter(result.sections), None), result.comparison.matrix
+    return next(iter(result.sections), None), result.compared.matrix
 
 
 def test_the_sentence_is_of_the_test(analyse_words, tmp_path):

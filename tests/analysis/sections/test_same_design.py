@@ -17,7 +17,7 @@ from tests.analysis.three_seeds import long_frame
 TASKS = [f"t{k}" for k in range(12)]
 
 
-def comparison(scores):
+def compared(scores):
     """scores [designs, tasks, seeds], nan where a design lacks a seed."""
     names = [f"m{k}" for k in range(len(scores))]
     frame, types = long_frame(scores, names, TASKS).dropna(), {"STS": TASKS}
@@ -35,7 +35,7 @@ def drawn(seeds, draw=2):
 def test_means_have_their_interval_over_seeds():
     scores = drawn(4)
     scores[1, :, 3] = np.nan
-    table = means_table(comparison(scores)).set_index("design")
+    table = means_table(compared(scores)).set_index("design")
     for k, seeds in enumerate((4, 3)):
         runs, row = scores[k, :, :seeds].mean(axis=0), table.loc[f"m{k}"]
         assert (row["mean"], row["sd_runs"]) == pytest.approx((runs.mean(), runs.std(ddof=1)))
@@ -50,7 +50,7 @@ def test_every_split_is_counted():
         for runs in scores
         for i, j in combinations(range(3), 2)
     ]
-    (note,) = same_design(comparison(scores))
+    (note,) = same_design(compared(scores))
     assert "(6 ways)" in note
     assert f"{100 * np.mean(found):.1f} %" in note
     assert "over tasks and seeds" not in note
@@ -67,14 +67,14 @@ def test_with_six_runs_the_primary_test_is_tried_too():
                 if one < other:
                     means = runs[:, one].mean(axis=0), runs[:, other].mean(axis=0)
                     found.append(ttest_ind(*means, equal_var=False).pvalue <= 0.05)
-    (note,) = same_design(comparison(scores))
+    (note,) = same_design(compared(scores))
     assert "(140 ways)" in note
     assert f"the test over tasks and seeds in {100 * np.mean(found):.1f} %" in note
 
 
 def test_one_run_and_copies_of_one_have_no_noise():
-    assert section(comparison(drawn(1))) is None
-    assert same_design(comparison(np.repeat(drawn(1), 3, axis=2))) == []
+    assert section(compared(drawn(1))) is None
+    assert same_design(compared(np.repeat(drawn(1), 3, axis=2))) == []
 
 
 def test_splits_are_all_and_each_once():

@@ -19,7 +19,7 @@ STUDIES = 100
 DESIGNS, TASKS = ["control", "a", "b", "c", "d"], [f"t{k:02}" for k in range(40)]
 
 
-def comparison(scores, control="control", **changes):
+def compared(scores, control="control", **changes):
     """scores [designs, tasks, seeds] as the sections read them."""
     count, tasks, _ = scores.shape
     frame, own = long_frame(scores, DESIGNS[:count], TASKS[:tasks]), {"STS": TASKS[:tasks]}
@@ -41,7 +41,7 @@ def test_any_of_four_is_significant_in_five_per_cent_of_studies_at_most(lift):
     """Bound: what a true rate of 5 % exceeds in one of a hundred suites. The best of the four is among them."""
     rng, found = np.random.default_rng(3), 0
     for _ in range(STUDIES if lift == 0 else 20):
-        pairs = comparison(study(rng, lift)).pairs
+        pairs = compared(study(rng, lift)).pairs
         assert pairs["family_size"].tolist() == [4] * 4
         found += (pairs["significant"] == BOTH).any()
     if lift == 0:
@@ -52,7 +52,7 @@ def test_any_of_four_is_significant_in_five_per_cent_of_studies_at_most(lift):
 
 @pytest.mark.parametrize("lift", [0.0, 0.03])
 def test_it_names_what_is_significant_else_the_closest(lift):
-    of = comparison(study(np.random.default_rng(1), lift))
+    of = compared(study(np.random.default_rng(1), lift))
     said, unit = verdict(of), of.unit
     found = of.pairs[of.pairs["significant"] == BOTH]
     assert (len(found) > 0) == (lift > 0)
@@ -68,19 +68,19 @@ def test_it_names_what_is_significant_else_the_closest(lift):
 def test_without_seeds_it_speaks_of_checkpoints(monkeypatch):
     monkeypatch.setattr(sensitivity, "source_of", lambda task: task[:2])  # four sources of ten tasks
     scores = study(np.random.default_rng(1), 0.03)[:, :, :1]
-    said = verdict(comparison(scores))
+    said = verdict(compared(scores))
     assert "by Wilcoxon over tasks" in said
     assert "It speaks of these checkpoints only" in said
     assert "would be found" not in said
-    assert sensitivity.section(comparison(scores)) is None, "nothing over seeds is tested, so nothing is said of it"
-    assert "copies of one run" in verdict(comparison(np.repeat(scores, 3, axis=2)))
-    assert "nothing to test" in verdict(comparison(np.full((2, 40, 3), 0.5)))
+    assert sensitivity.section(compared(scores)) is None, "nothing over seeds is tested, so nothing is said of it"
+    assert "copies of one run" in verdict(compared(np.repeat(scores, 3, axis=2)))
+    assert "nothing to test" in verdict(compared(np.full((2, 40, 3), 0.5)))
 
 
 def test_the_task_that_carries_a_difference_is_named():
     scores = np.random.default_rng(5).normal(0.5, 0.002, (2, 9, 3))
     scores[1] += np.array([0.03, 0.02, 0.02, 0.01, 0.01, 0.02, 0.015, -0.012, 0.01])[:, None]
-    of = comparison(scores)
+    of = compared(scores)
     assert of.pairs["significant"].tolist() == [BOTH]
     p = [two_sided(pair_test(spreads(np.delete(scores, k, 1)), *np.array([[0], [1]])))[0] for k in range(9)]
     note = sensitivity.section(of).notes[-1]
@@ -90,27 +90,27 @@ def test_the_task_that_carries_a_difference_is_named():
 @pytest.mark.parametrize("lift", [0.0, 0.03])
 def test_one_pair_is_one_and_the_other_layout_names_the_test(lift):
     scores = study(np.random.default_rng(1), lift)
-    two = comparison(scores[:2], control="")
+    two = compared(scores[:2], control="")
     assert verdict(two).startswith(
         f"The two designs {'differ' if lift else 'do not differ'} significantly: a - control, "
     )
     assert "family of 1 pair;" in pair_table(two).caption
     assert "over 1 pair:" in power.section(two).tables[0].caption
-    assert " significantly from control over tasks and seeds (Holm" in verdict(comparison(scores, layout="wilcoxon"))
+    assert " significantly from control over tasks and seeds (Holm" in verdict(compared(scores, layout="wilcoxon"))
 
 
 @pytest.mark.parametrize(("shift", "within"), [(0.0, "yes"), (0.0085, "-")])
 def test_equivalence_is_a_column(shift, within):
     rng = np.random.default_rng(6)
     spread = rng.normal(0, 0.006 if not shift else 0.04, (40, 1))
-    of = comparison(0.5 + rng.normal(0, 1e-3, (2, 40, 3)) + np.stack([0 * spread, spread - spread.mean() + shift]))
+    of = compared(0.5 + rng.normal(0, 1e-3, (2, 40, 3)) + np.stack([0 * spread, spread - spread.mean() + shift]))
     assert pair_table(of).frame["Within 1 point"].tolist() == [within]
     assert of.pairs["equivalent"].tolist() == [within == "yes"]
 
 
 def test_the_table_of_detectable_differences_is_that_of_the_pairs_at_their_seeds():
-    of = comparison(study(np.random.default_rng(7)))
+    of = compared(study(np.random.default_rng(7)))
     table = power.power_table(of).set_index("seeds")
     assert table.loc[3, "median"] == pytest.approx(of.pairs["detectable"].median())
     assert table["median"].is_monotonic_decreasing
-    assert power.section(comparison(study(np.random.default_rng(7))[:, :, :2])) is None
+    assert power.section(compared(study(np.random.default_rng(7))[:, :, :2])) is None

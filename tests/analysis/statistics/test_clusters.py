@@ -65,8 +65,8 @@ def docs(study, seeds=1):
 
 def sources(result):
     """What is found with sources as units, and the sentence."""
-    labels = {task: source_of(task) for task in result.comparison.tasks}
-    return cluster_tests(result.comparison, labels), " ".join(
+    labels = {task: source_of(task) for task in result.compared.tasks}
+    return cluster_tests(result.compared, labels), " ".join(
         note for section in result.sections for note in section.notes
     )
 

@@ -32,7 +32,7 @@ def pair_table(result):
 @pytest.mark.parametrize("seeds", [1, 3])
 def test_marks_and_numbers_are_those_of_the_pairs_on_all_tasks(words, analyse_words, seeds):
     result = analyse_words(words(seeds))
-    table, pairs = pair_table(result), result.comparison.main_pairs
+    table, pairs = pair_table(result), result.compared.main_pairs
     signs = {"over tasks and seeds": "*", "over tasks only": "†", "no": ""}
     assert (pairs["significant"] != "no").sum() >= 2
     assert ("over tasks and seeds" in set(pairs["significant"])) == (seeds == 3)
@@ -47,7 +47,7 @@ def test_marks_and_numbers_are_those_of_the_pairs_on_all_tasks(words, analyse_wo
 
 def test_the_published_layout_is_alone_and_that_of_scipy(words, analyse_words):
     result = analyse_words(words(3), "layout=wilcoxon")
-    (table,), matrix = result.tables, result.comparison.matrix
+    (table,), matrix = result.tables, result.compared.matrix
     for row in table.frame.to_dict("records"):
         second, first = row["Pair"].split(" - ")
         test = wilcoxon(matrix[second] - matrix[first], method="exact")
