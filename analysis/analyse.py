@@ -39,12 +39,12 @@ def analyse(settings: Settings) -> Result:
     """Load, choose, complete, check, test. Raises UserError for anything in the input that the user can mend."""
     scores = complete(choose(load(settings), settings), settings.missing)
     rule = controlled(scores.designs, scores.tasks, settings)
-    compared = _material(replace(settings, against=scores.control), scores, rule)
+    compared = _compared(replace(settings, against=scores.control), scores, rule)
     notes = [*rule.said, *scores.notes, *scores.reading]  # last: how files were read changes no table
     return Result(compared, sections(compared), notes, verdict(compared), rule)
 
 
-def _material(settings: Settings, scores: Scores, rule: Control) -> Comparison:
+def _compared(settings: Settings, scores: Scores, rule: Control) -> Comparison:
     """Return the means and tests of checked scores."""
     types = _tasks_by_type(scores.frame, settings.types)
     blocks = types if len(types) == 1 else {**types, ALL: scores.tasks}
