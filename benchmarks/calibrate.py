@@ -27,7 +27,7 @@ from analysis.statistics.seeds import Spreads, pair_test, spreads, two_sided
 from analysis.statistics.wilcoxon import signed_rank
 from cli.errors import UserError, guard, nearest, reading
 
-ALPHA, SEEDS, STORED = 0.05, (3, 5, 10), "docs/tables/ten_seeds.csv.gz"
+ALPHA, SEEDS, STORED = 0.05, (3, 5, 10), "results/ten_seeds/scores.csv.gz"
 AT_ONCE = 250  # sets held in memory
 EFFECTS = {"pooler": 3, "attn": 2}  # crossed by the designs beside the control
 Part = Callable[[np.random.Generator, tuple[int, ...]], Floats]  # draws numbers of mean 0 and variance 1

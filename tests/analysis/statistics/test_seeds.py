@@ -84,7 +84,7 @@ def test_it_is_its_formula_by_loops(sd):
 
 
 def test_the_stored_ten_seeds_give_the_figures_of_an_independent_check():
-    stored = pd.read_csv(Path(__file__).parents[3] / "docs/tables/ten_seeds.csv.gz")
+    stored = pd.read_csv(Path(__file__).parents[3] / "results/ten_seeds/scores.csv.gz")
     table = stored.pivot_table(index="model", columns=["task", "seed"], values="score")
     designs = ["eos-causal", *(name for name in table.index if name != "eos-causal")]
     cube = table.loc[designs].to_numpy().reshape(7, 56, 10)
