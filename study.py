@@ -7,7 +7,7 @@ from cli.errors import guard
 
 def main() -> None:
     """Compose the commands of a study, refuse what is misspelt, and run them side by side."""
-    from cli.compose import composed, help_screen, plain
+    from cli.compose import composed, help_screen, plain, readable, with_recipe
     from evaluation.command import check_words
     from studies.jobs import split_words, study_jobs
     from studies.workers import run_jobs
@@ -17,8 +17,10 @@ def main() -> None:
         return
     words = split_words(sys.argv[1:])
     config = plain(composed("study", words.study))
-    check_words(words.evaluate)  # before hours of training, not after them
-    run_jobs(study_jobs(config, words), config["jobs"])
+    jobs = study_jobs(config, words)
+    base = composed("train", readable(with_recipe(words.train), several=False)).model.path
+    check_words(words.evaluate, base)  # before hours of training, not after them
+    run_jobs(jobs, config["jobs"])
 
 
 if __name__ == "__main__":

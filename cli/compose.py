@@ -116,8 +116,9 @@ def _explained(error: Exception, name: str, overrides: Sequence[str]) -> str:
         return f"No {option[1]} '{option[2]}' is installed. {nearest(option[2], installed)}"
     key = re.search(r"full_key: (\S+)", text) or re.search(r"Could not override '([^']+)'", text)
     if key and ("not in struct" in text or "No match in the defaults list" in text):
-        mend = _owners(key[1]) or nearest(key[1], _keys(name, overrides))
-        return f"There is no key '{key[1]}' in conf/{name}.yaml. {mend}"
+        typed = next((word.partition("=")[0] for word in overrides if word.startswith(f"{key[1]}.")), key[1])
+        mend = _owners(typed) or nearest(typed, _keys(name, overrides))
+        return f"There is no key '{typed}' in conf/{name}.yaml. {mend}"
     return f"The configuration cannot be composed: {' '.join(str(error).split(chr(10))[:2])}"
 
 
@@ -221,13 +222,22 @@ def help_screen(name: str) -> str:
     return "\n".join([f"# keys of {name}: key=value replaces a default, group=option chooses a file", text, *lines])
 
 
-def with_recipe(words: Sequence[str]) -> list[str]:
-    """Return words of train.py, before them experiment=finetune where a base is not bundled and no experiment is named.
+def is_bundled(base: str | None) -> bool:
+    """Return whether a base, by its model.path, lies in this repository; None: it has no path yet."""
+    return (base or "assets/").startswith("assets/")
 
-    A sweep has one recipe. experiment=bundled is that of the bundled bases for another one.
+
+def with_recipe(words: Sequence[str], program: str = "train") -> list[str]:
+    """Return the words, before them experiment=finetune where a base is not bundled and no experiment is named.
+
+    A sweep has one recipe. experiment=bundled is that of the bundled bases for another one. program: any other than
+    train has no experiment=, and gets the recipe's keys of conf/encoder.yaml: its vectors are those of a run's start.
     """
     given = {word.partition("=")[0].lstrip("+"): _values(word) for word in words}
     values = {key: [word.partition("=")[2].strip("'\"") for word in of] for key, of in given.items()}
     named = [options("model").get(name, {}).get("path") for name in values.get("model", ["tiny"])]
-    bundled = all((path or "assets/").startswith("assets/") for path in values.get("model.path", named))
-    return [*words] if bundled or "experiment" in given else ["experiment=finetune", *words]
+    if all(map(is_bundled, values.get("model.path", named))) or "experiment" in given:
+        return [*words]
+    recipe = options("experiment")["finetune"]
+    of_encoder = [f"{key}={recipe[key]}" for key in own_keys("encoder") if key in recipe]
+    return [*(["experiment=finetune"] if program == "train" else of_encoder), *words]

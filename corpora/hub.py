@@ -35,35 +35,31 @@ def load_split(data: dict[str, Any]) -> Any:
     import datasets
 
     path = data["path"]
-    offline = not path and not hub_reachable()
+    offline = not path and without_hub()
     datasets.disable_progress_bars()
-    was_offline = datasets.config.HF_HUB_OFFLINE
     chosen = {} if path else {"name": data.get("subset"), "data_files": data.get("files")}
-    try:
-        datasets.config.HF_HUB_OFFLINE = was_offline or offline  # what is cached still loads, without long retries
-        with reading(f"{path or data['dataset']}, split {data['split']}", OFFLINE if offline else REMEDY):
-            if path and (Path(path) / "state.json").exists():
-                return datasets.load_from_disk(path)
-            place = path or data["dataset"]
-            return datasets.load_dataset(place, split=data["split"], revision=data["revision"], **chosen)
-    finally:
-        datasets.config.HF_HUB_OFFLINE = was_offline
+    with reading(f"{path or data['dataset']}, split {data['split']}", OFFLINE if offline else REMEDY):
+        if path and (Path(path) / "state.json").exists():
+            return datasets.load_from_disk(path)
+        place = path or data["dataset"]
+        return datasets.load_dataset(place, split=data["split"], revision=data["revision"], **chosen)
 
 
-def hub_reachable() -> bool:
-    """Return whether the hub's host answers within a few seconds; behind a proxy it is taken to."""
+def without_hub() -> bool:
+    """Return whether the hub's host gives no answer within a few seconds; behind a proxy it is taken to.
+
+    Then all of this process reads what is cached at once, without retries.
+    """
     from urllib.parse import urlparse
     from urllib.request import getproxies
 
+    import datasets
     from huggingface_hub import constants
 
-    if constants.HF_HUB_OFFLINE:
-        return False
     url = urlparse(constants.ENDPOINT)
-    if getproxies().get(url.scheme):
-        return True
-    try:
-        with socket.create_connection((url.hostname or "", url.port or 443), REACH_SECONDS):
-            return True
-    except OSError:
-        return False
+    if not datasets.config.HF_HUB_OFFLINE and not getproxies().get(url.scheme):
+        try:
+            socket.create_connection((url.hostname or "", url.port or 443), REACH_SECONDS).close()
+        except OSError:
+            datasets.config.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE = True
+    return bool(datasets.config.HF_HUB_OFFLINE)

@@ -7,6 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from cli.compose import is_bundled
 from cli.errors import UserError, quieten
 from cli.limits import Limit, check_dims, check_limits, real
 from encoders.limits import ENCODER, ENCODER_WORDS
@@ -28,13 +29,8 @@ WORDS = ENCODER_WORDS | {
     "untrained": (None, "also", "only"),
     "benchmark.kind": ("docs", "mteb"),
 }
+OF_TASKS = ("benchmark", "tasks", "tasks_dir")
 OF_OURS = ("run", "variants", "untrained", "instructions", "predictions")  # keys that foreign= knows nothing of
-
-
-class UnfinishedError(UserError):
-    """Some scores failed, the others are there."""
-
-    code = 1  # exit code
 
 
 def check(cfg: Config) -> list[str]:
@@ -47,14 +43,25 @@ def check(cfg: Config) -> list[str]:
     return check_variants(cfg["variants"])
 
 
-def check_words(words: Sequence[str]) -> None:
-    """Refuse what `run` would refuse of words that name no runs: keys, values, benchmark, tasks and folders."""
+def check_words(words: Sequence[str], base: str) -> None:
+    """Refuse what `run` would refuse of words for runs of a base, a model.path: keys, values, tasks and folders."""
     cfg = configured(["run=x", *words])
     check(cfg)
-    if any(word.partition("=")[0] in ("benchmark", "tasks", "tasks_dir") for word in words):
-        from evaluation.tasks.chosen import task_set
+    if not is_bundled(base) or any(cfg.get(key) for key in OF_TASKS):
+        _tasks(cfg, [base])
 
-        task_set(cfg)
+
+def _tasks(cfg: Config, bases: Sequence[str]) -> list[Any]:
+    """Return the tasks that `cfg` names, else those for runs of `bases`, each a model.path. Raises `UserError`."""
+    from evaluation.tasks.chosen import check_hub, task_set
+
+    if not any(cfg.get(key) for key in OF_TASKS):
+        name = "docstrings" if all(map(is_bundled, bases)) else "MTEB(eng, v2)"
+        cfg["benchmark"] = configured([f"benchmark={name}"])["benchmark"]
+    chosen = task_set(cfg)
+    if not chosen.data:
+        check_hub(chosen.tasks)
+    return chosen.tasks
 
 
 def run(cfg: Config) -> list[Outcome]:
@@ -66,12 +73,10 @@ def run(cfg: Config) -> list[Outcome]:
     encoders = read_by(encoders, variants) if variants else encoders
     import torch
 
-    from evaluation.tasks.chosen import task_set
-
     quieten()
     if cfg["threads"] is not None:
         torch.set_num_threads(cfg["threads"])
-    tasks = task_set(cfg).tasks
+    tasks = _tasks(cfg, [candidate.manifest["config"]["model"]["path"] for candidate in encoders])
     if cfg["foreign"]:
         from evaluation.foreign import score_foreign
 
@@ -82,15 +87,14 @@ def run(cfg: Config) -> list[Outcome]:
     uncontrolled = " allow=[manifest]" if cfg["foreign"] else ""
     for place in dict.fromkeys(outcome.folder.parents[2] for outcome in outcomes):
         print(f"Scores: {place / 'results'}. Compare them: python -m analysis {quote(f'scores={place}')}{uncontrolled}")
-    over = overlap_notes([(o.title, o.overlap, o.unmeasured) for o in outcomes], cfg["overlap"])
-    for note in (*over, *_uninstructed(encoders), *_empty(outcomes)):
+    for note in (*overlap_notes(outcomes, cfg["overlap"]), *_uninstructed(encoders)):
         print(f"Note: {note}")
     _refuse_failed(outcomes)
     return outcomes
 
 
 def _refuse_failed(outcomes: Sequence[Outcome]) -> None:
-    """List the scores that failed, by cause. Raises `UnfinishedError` where there are any."""
+    """List the scores that failed, by cause. Raises `UserError` where there are any."""
     causes: dict[str, list[str]] = {}
     for outcome in outcomes:
         for task, why in outcome.failed.items():
@@ -98,7 +102,7 @@ def _refuse_failed(outcomes: Sequence[Outcome]) -> None:
     for cause, tasks in causes.items():
         print(f"failed: {', '.join(tasks)} of {cause}", file=sys.stderr)
     if causes:
-        raise UnfinishedError("Some scores failed, as listed; the same command goes on from those that are there.")
+        raise UserError("Some scores failed, as listed; the same command goes on from those that are there.")
 
 
 def _score_all(encoders: list[Candidate], tasks: list[Any], cfg: Config) -> list[Outcome]:
@@ -158,12 +162,6 @@ def score_table(outcomes: Sequence[Outcome]) -> str:
     return table.to_string(float_format="%.4f", na_rep="")
 
 
-def _empty(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Say which tasks hold empty texts."""
-    if numbers := {task: number for o in outcomes for task, number in o.empty.items()}:
-        yield f"Empty texts got a vector of zeros, which no query finds. Their number by task: {numbers}."
-
-
 def _uninstructed(encoders: Sequence[Candidate]) -> Iterator[str]:
     """Say which runs are scored with instructions though they were trained without any."""
     for candidate in encoders:
@@ -176,23 +174,19 @@ def _uninstructed(encoders: Sequence[Candidate]) -> Iterator[str]:
             )
 
 
-def overlap_notes(scored: Sequence[tuple[str, dict[str, dict[str, int]], str]], largest: float | None) -> Iterator[str]:
-    """Name the tasks of which more than the share `largest` of the texts was trained on, and what was not counted.
-
-    scored: title, counts by task, and what is lacking, of each encoder.
-    """
+def overlap_notes(outcomes: Sequence[Outcome], largest: float | None) -> Iterator[str]:
+    """Name the tasks of which more than the share `largest` of the texts was trained on, and what was not counted."""
     if largest is None:
         return
-    for title, overlap, _ in scored:
-        shares = {task: counts["exact"] / max(1, counts["texts"]) for task, counts in overlap.items()}
+    for o in outcomes:
+        shares = {task: counts["exact"] / max(1, counts["texts"]) for task, counts in o.overlap.items()}
         over = sorted((task for task in shares if shares[task] > largest), key=lambda task: -shares[task])
         if over:
             named = ", ".join(f"{task} ({shares[task]:.1%})" for task in over)
             yield (
-                f"Contamination: {title} was trained on more than {largest:.1%} of the texts of {len(over)} of "
-                f"{len(overlap)} tasks: {named}. Leave these tasks or those training texts out, or say so beside the "
-                "scores."
+                f"Contamination: {o.title} was trained on more than {largest:.1%} of the texts of {len(over)} of "
+                f"{len(o.overlap)} tasks: {named}. Leave these tasks or those training texts out, or say so."
             )
-    if lacking := [title for title, _, reason in scored if reason]:
+    if lacking := [o.title for o in outcomes if o.unmeasured]:
         unknown = f"cache_dir does not hold the training texts of {', '.join(lacking)}"
         yield f"Contamination is not counted: {unknown}. Give the train.py command again: it writes them."

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from cli.compose import options, quoted, readable
+from cli.compose import options, quoted, readable, with_recipe
 from cli.errors import UserError
 
 # Keys that the manifest of a run fixes: evaluate.py run=... leaves them without effect.
@@ -15,9 +15,9 @@ FIXED_BY_A_RUN = (
 def evaluate_words(arguments: Sequence[str]) -> list[str]:
     """Return the overrides for conf/evaluate.yaml, or for one that has its keys.
 
-    A benchmark that is no option is one of mteb's; where only tasks or a folder are asked for, the default benchmark is
-    taken out. Raises `UserError` for an argument that is no key=value, and for keys that run=... would leave without
-    effect.
+    A benchmark that is no option is one of mteb's; where only tasks or a folder are asked for, the default one is taken
+    out. An untrained base gets the recipe of its runs. Raises `UserError` for an argument that is no key=value, and for
+    keys that run=... would leave without effect.
     """
     for argument in arguments:
         if "=" not in argument:
@@ -32,12 +32,14 @@ def evaluate_words(arguments: Sequence[str]) -> list[str]:
                 f"{idle[0]}= has no effect with run=..., whose manifest fixes it. Leave it out, or give run=null: "
                 "with init.merge=<run folder> that scores the run's adapter under another pooler."
             )
+    elif given.get("foreign", "null") == "null":
+        words = with_recipe(words, "evaluate")
     if given.get("variants", "null") != "null" and "pooler" in {key.lstrip("+").split(".")[0] for key in given}:
         raise UserError("pooler= has no effect with variants=..., which name the poolers. Leave one of them out.")
     others = [word for word in words if not word.startswith("benchmark=")]
-    if "benchmark" in given:
+    if given.get("benchmark", "null") != "null":
         return [*others, *_benchmark(given["benchmark"])]
-    return others if not {"tasks_dir", "tasks"} & set(given) else [*others, "~benchmark"]
+    return others if not {"tasks_dir", "tasks", "benchmark"} & set(given) else [*others, "~benchmark"]
 
 
 def _benchmark(value: str) -> list[str]:

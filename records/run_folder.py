@@ -74,7 +74,9 @@ def untrained_study(config: dict[str, Any], elsewhere: Sequence[str]) -> str:
     chosen = {group: config[group]["name"] for group in ("model", "attn", "pooler", "template")}
     words = [f"{group}={name}" for group, name in chosen.items() if name in options(group)]
     own = {key: value for key, value in config.items() if key in own_keys("encoder")}
-    return _path_safe("+".join([config["study"], *_deviations("evaluate", own, words, (), elsewhere)]))
+    recipe = with_recipe([f"model.path={config['model']['path']}"], "evaluate")
+    recipe = [word for word in recipe if word.partition("=")[0] not in ("study", "model.path")]
+    return _path_safe("+".join([config["study"], *_deviations("evaluate", own, words, recipe, elsewhere)]))
 
 
 def whole_study(folder: Path, study: str) -> str:

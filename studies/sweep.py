@@ -58,7 +58,7 @@ def _job(run: Run, cfg: DictConfig) -> None:
         line = " ".join(str(error).split())
         print(f"error: {line}", file=sys.stderr, flush=True)
         if not sweeping:
-            raise SystemExit(getattr(error, "code", 2)) from error
+            raise SystemExit(2) from error
         _note(words, line)
     except Exception as error:
         if not sweeping:

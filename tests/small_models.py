@@ -15,7 +15,7 @@ SHAPE = {
     "num_hidden_layers": 3,
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
-    "max_position_embeddings": 128,
+    "max_position_embeddings": 256,
     "initializer_range": 0.2,  # large enough that attention patterns differ from uniform
 }
 
@@ -31,7 +31,7 @@ def small_model(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("model")
     sentence = "the sum of two arrays is returned as a new array with the same shape and type of its first argument"
     words = sentence.split()
-    tokenizer = train_bpe([" ".join(words[i:] + words[:i]) for i in range(len(words))], 320, 128)
+    tokenizer = train_bpe([" ".join(words[i:] + words[:i]) for i in range(len(words))], 320, 256)
     tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
     special = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id, "bos_token_id": None}

@@ -8,6 +8,7 @@ from typing import Any
 
 from cli.compose import options
 from cli.errors import UserError, nearest
+from corpora.hub import without_hub
 from evaluation.candidates import Config
 from evaluation.tasks.docs import docs_tasks
 from evaluation.tasks.docs_documents import Sizes
@@ -41,6 +42,18 @@ def task_set(cfg: Config) -> TaskSet:
     if benchmark:
         return TaskSet(_of_benchmark(benchmark["name"], only or benchmark.get("tasks")))
     return TaskSet(_by_name(only))
+
+
+def check_hub(tasks: list[Any]) -> None:
+    """Raise `UserError` where neither the hub nor its cache has data of any of `tasks`, all of mteb."""
+    from huggingface_hub import constants
+
+    folders = [f"datasets--{task.metadata.dataset['path'].replace('/', '--')}" for task in tasks]
+    if without_hub() and not any(Path(constants.HF_HUB_CACHE, folder).is_dir() for folder in folders):
+        raise UserError(
+            f"The hub cannot be reached, and its cache has none of the {len(tasks)} data sets of mteb (the default of "
+            "a base that is not bundled). Give benchmark=docstrings or tasks_dir=<folder of tasks>."
+        )
 
 
 def _ours(tasks: list[TaskData]) -> TaskSet:

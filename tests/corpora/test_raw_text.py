@@ -87,6 +87,8 @@ def test_triples_of_a_copy_of_a_hub_data_set(copy, tmp_path):
 def test_without_a_network_the_data_set_and_the_mend_are_named_at_once(monkeypatch, tmp_path):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hf")
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # the discard port: refused
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", False)
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     naps = []
@@ -94,4 +96,3 @@ def test_without_a_network_the_data_set_and_the_mend_are_named_at_once(monkeypat
     with pytest.raises(UserError, match=r"yixuantt/ir_data, .* cannot be read: .*data.path=<folder>"):
         read_triples(data("data=ir_data"), "")
     assert sum(naps) < 10, "retries wait ever longer"
-    assert not datasets.config.HF_HUB_OFFLINE

@@ -6,7 +6,7 @@ import pytest
 
 from cli.errors import UserError
 from evaluation.candidates import configured
-from evaluation.command import run
+from evaluation.command import check_words, run
 from tests.started import run_here
 
 
@@ -34,6 +34,19 @@ def test_a_mistake_names_the_mend(typed: list[str], message: str) -> None:
         run(configured(typed))
 
 
+def test_a_base_that_is_not_bundled_is_scored_on_mteb_unless_tasks_are_named(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("datasets.config.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    check_words([], "assets/tiny")
+    check_words(["benchmark=docstrings_smoke"], "some/base")
+    with pytest.raises(UserError, match=r"none of the 41 data sets of mteb .* Give benchmark=docstrings or tasks_dir="):
+        run(configured(["run=null", "model=qwen2_0_5b"]))
+    with pytest.raises(UserError, match="none of the 2 data sets of mteb"):
+        check_words(["tasks=[STS12,STS13]"], "assets/tiny")
+    (tmp_path / "datasets--mteb--sts12-sts").mkdir()
+    check_words([], "some/base")  # the cache may have more
+
+
 def test_the_whole_way_with_a_real_decoder(hub_model: Path, tmp_path: Path, capsys) -> None:
     words = ["run=null", "pooler=mean", "attn=causal", f"model.path={hub_model}", "benchmark=docstrings_smoke"]
     words += [f"runs_dir={tmp_path}"]
@@ -41,7 +54,7 @@ def test_the_whole_way_with_a_real_decoder(hub_model: Path, tmp_path: Path, caps
     said = capsys.readouterr().out
     assert "1 encoder x 7 tasks" in said
     assert "7 new scores" in said
-    scores = list(tmp_path.glob("bundled/scores/results/bundled*__mean-causal-untrained/seed0@*/Docs*.json"))
+    scores = list(tmp_path.glob("finetune/scores/results/finetune*__mean-causal-untrained/seed0@*/Docs*.json"))
     assert len(scores) == 7
 
 
@@ -49,7 +62,7 @@ def test_a_task_that_fails_is_named_and_the_others_go_on(folder: Path, small_mod
     (folder / "Graded" / "task.json").write_text('{"name": "Graded", "type": "STS", "main_score": "cosine_sperman"}')
     words = ["run=null", f"model.path={small_model}", "pooler=mean", f"tasks_dir={folder}", "tasks=[Graded,Pairs]"]
     done = run_here("evaluate.py", *words, f"results={tmp_path / 'scores'}", "progress=false")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "/mean-causal-untrained seed=0: mteb computes no cosine_sperman" in done.stderr
     assert "Some scores failed, as listed; the same command goes on" in done.stderr
     assert "PairClassification (1)" in done.stdout

@@ -46,7 +46,7 @@ def test_they_get_the_scores_of_their_vectors(scored, small_model, tmp_path):
     assert scored(f"foreign={small_model}", "accelerator=cpu").computed == 0, "it is finished"
     names = {model.model_name for model in mteb.ResultCache(tmp_path / "scores").load_results().model_results}
     own, other = sorted(names, key=lambda name: "untrained" not in name)
-    assert own.startswith(f"bundled+model.path-{small_model.name}+precision-fp32-")
+    assert own.startswith(f"finetune+max_length-64+model.path-{small_model.name}-")
     assert own.endswith("/mean-causal-untrained")
     assert other == f"{small_model.parent.name}/{small_model.name}"
 

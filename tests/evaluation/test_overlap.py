@@ -9,7 +9,7 @@ import pytest
 from corpora.copies import place, write_texts
 from evaluation.command import overlap_notes
 from evaluation.results import written_record
-from evaluation.scoring import Options, Outcome, score, training_files
+from evaluation.scoring import Options, score, training_files
 from evaluation.tasks.chosen import mteb_task
 from evaluation.tasks.folder import folder_tasks
 
@@ -32,10 +32,6 @@ def run(candidate, tmp_path: Path) -> Any:
     return replace(made, manifest=made.manifest | {"data": READ})
 
 
-def counted(*outcomes: Outcome) -> list:
-    return [(outcome.title, outcome.overlap, outcome.unmeasured) for outcome in outcomes]
-
-
 def test_counts_stand_in_the_manifest_and_move_no_score(run, tasks, candidate, tmp_path: Path) -> None:
     plain = score(candidate(results=tmp_path / "plain"), tasks, Options())
     outcome = score(run, tasks, Options(overlap=tmp_path))
@@ -51,15 +47,15 @@ def test_counts_stand_in_the_manifest_and_move_no_score(run, tasks, candidate, t
 
 def test_a_warning_names_tasks_above_the_share_and_what_was_not_counted(run, tasks, tmp_path: Path) -> None:
     outcome = score(run, tasks, Options(overlap=tmp_path))
-    (note,) = overlap_notes(counted(outcome), 0.1)
+    (note,) = overlap_notes([outcome], 0.1)
     assert note.startswith(f"Contamination: {run.title} was trained on more than 10.0% of the texts of 1 of 3")
     assert "Graded (50.0%)" in note
-    assert list(overlap_notes(counted(outcome), 0.6)) == []
+    assert list(overlap_notes([outcome], 0.6)) == []
     other = score(
         replace(run, manifest=run.manifest | {"data": {}}, results=tmp_path / "b"), tasks, Options(overlap=tmp_path)
     )
     assert other.overlap == {}
-    (note,) = overlap_notes(counted(other), 0.6)
+    (note,) = overlap_notes([other], 0.6)
     assert note.startswith("Contamination is not counted")
     assert run.title in note
     scored_before = score(run, tasks[:1], Options())

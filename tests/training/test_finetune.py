@@ -2,8 +2,9 @@
 
 import pytest
 
-from cli.compose import composed, plain, with_recipe
-from records.run_folder import RunFolder
+from cli.compose import composed, own_keys, plain, with_recipe
+from evaluation.candidates import candidates, configured
+from records.run_folder import RunFolder, run_folder
 from training.run import in_steps, train_run
 
 
@@ -22,6 +23,15 @@ from training.run import in_steps, train_run
 def test_the_recipe_follows_the_base(words, study, lr):
     config = composed("train", with_recipe(words))
     assert (config.study, config.objective.lr) == (study, lr)
+
+
+@pytest.mark.parametrize("base", [["model=mistral_7b"], ["model.path=some/folder", "text_length=128"], ["attn=bi"]])
+def test_an_untrained_base_is_encoded_and_named_as_its_runs_are(base):
+    words = [*with_recipe(base), "reference_fault=none"]
+    train, (untrained,) = plain(composed("train", words)), candidates(configured(["run=null", *base]))
+    keys = {*own_keys("encoder")} - {"init"}
+    assert {k: untrained.manifest["config"][k] for k in keys} == {k: train[k] for k in keys}
+    assert untrained.manifest["study"] == run_folder(train, words).path.parent.parent.name
 
 
 def test_a_sweep_has_one_recipe():
