@@ -20,7 +20,6 @@ from cli.errors import UserError, nearest
 HOME = Path(__file__).resolve().parent.parent  # the folder of conf/, assets/ and train.py
 CONF = HOME / "conf"
 SWEEP = ("-m", "--multirun")
-NEEDED = ("model", "attn", "pooler", "template", "data", "objective")  # groups that cannot be null
 KINDS = {bool: "true or false", int: "a number", float: "a number", str: "a text: with digits alone, \"'5'\""}
 KINDS |= {DictConfig: "left out: it has keys of its own"}
 OmegaConf.register_new_resolver("twice", lambda number: 2 * number, replace=True)  # design=echo_long
@@ -61,7 +60,7 @@ def composed(name: str, overrides: Sequence[str] = ()) -> DictConfig:
     """
     for word in overrides:
         key, _, value = word.partition("=")
-        if key in groups() and (value.startswith("[") or (value == "null" and key in NEEDED)):
+        if key in groups() and (value.startswith("[") or value == "null"):
             raise UserError(f"{word} is no option of {key}. Give one of them, or a run of each: -m {key}=a,b.")
     cfg = deepcopy(composition(name, tuple(overrides))[0])
     for key in {word.partition("=")[0] for word in overrides} - {*groups(), "trainer.progress"}:  # true, false or lines
@@ -108,12 +107,9 @@ def flat(value: object, prefix: str = "") -> dict[str, object]:
 
 def _explained(error: Exception, name: str, overrides: Sequence[str]) -> str:
     text = f"{error} {error.__cause__}"
-    option = re.search(r"Could not find '(hydra/\w+|\w+)/([^']+)'", text)
-    if option and option[1] in groups():
-        return f"There is no {option[1]} '{option[2]}' in conf/{option[1]}. {nearest(option[2], options(option[1]))}"
-    if option:  # of Hydra's own, such as hydra/launcher
-        installed = re.findall(r"^\t(\S+)$", text, re.M)
-        return f"No {option[1]} '{option[2]}' is installed. {nearest(option[2], installed)}"
+    if option := re.search(r"Could not find '(hydra/\w+|\w+)/([^']+)'", text):
+        valid = options(option[1]) if option[1] in groups() else re.findall(r"^\t(\S+)$", text, re.M)
+        return f"There is no {option[1]} '{option[2]}'. {nearest(option[2], valid)}"  # of Hydra's: that is installed
     key = re.search(r"full_key: (\S+)", text) or re.search(r"Could not override '([^']+)'", text)
     if key and ("not in struct" in text or "No match in the defaults list" in text):
         typed = next((word.partition("=")[0] for word in overrides if word.startswith(f"{key[1]}.")), key[1])
@@ -213,13 +209,9 @@ def late(words: Sequence[str]) -> list[str]:
 
 
 def help_screen(name: str) -> str:
-    """Return conf/<name>.yaml and the file that it shares with other programs, then the options of their groups."""
+    """Return conf/<name>.yaml, of one that shares conf/encoder.yaml the lines on top alone: one screen."""
     text = (CONF / f"{name}.yaml").read_text(encoding="utf-8")
-    if "\n  - encoder" in text:
-        text += (CONF / "encoder.yaml").read_text(encoding="utf-8")
-    of_group = [group for group in re.findall(r"^  - (\w+): ", text, re.M) if group in groups()]
-    lines = [f"# {group}= {', '.join(options(group))}" for group in of_group]
-    return "\n".join([f"# keys of {name}: key=value replaces a default, group=option chooses a file", text, *lines])
+    return re.sub(r"(?m)^# ?", "", text.partition("\ndefaults:")[0] if "\n  - encoder" in text else text)
 
 
 def is_bundled(base: str | None) -> bool:

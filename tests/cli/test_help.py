@@ -6,7 +6,7 @@ import shlex
 import pytest
 import yaml
 
-from cli.compose import CONF, SWEEP, check_sweep, composed, flags_and_words, help_screen
+from cli.compose import CONF, SWEEP, check_sweep, composed, flags_and_words, groups, help_screen, options
 from studies.jobs import split_words
 from tests.started import run_here
 
@@ -23,7 +23,7 @@ def test_every_key_has_a_remark(name):
 
 @pytest.mark.parametrize("name", PROGRAMS[:-1])
 def test_the_examples_of_a_program_compose(name):
-    lines = re.findall(r"^# (python (?:-m )?\S+)((?: \S+=(?:\"[^\"]*\"|'[^']*'|\S+)| -m)*)", help_screen(name), re.M)
+    lines = re.findall(r"^(python (?:-m )?\S+)((?: \S+=(?:\"[^\"]*\"|'[^']*'|\S+)| -m)*)", help_screen(name), re.M)
     assert lines
     for program, words in lines:
         arguments = [word.replace("...", "x") for word in shlex.split(words)]
@@ -34,11 +34,18 @@ def test_the_examples_of_a_program_compose(name):
             composed("train", split_words(arguments).train)
 
 
-def test_help_has_the_file_and_the_options():
-    done = run_here("train.py", "--help")
+@pytest.mark.parametrize("name", ["train", "evaluate", "study"])
+def test_help_is_a_screen_and_names_options_that_there_are(name):
+    done = run_here(f"{name}.py", "--help")
     assert done.returncode == 0
-    for shown in ("# Train designs of one study", "\n  r: 16 # rank\n", "\nseed: 0 #", "\n# attn= bi, bi_last, causal"):
-        assert shown in done.stdout
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert len(lines) <= 40
+    assert 4 <= sum(line.startswith("python ") for line in lines) <= 8
+    named = re.findall(r"^  (\w+)= +(.*)$", done.stdout, re.M)
+    known = {group: {*options(group)} for group in groups()}
+    words = {group: re.findall(r"[\w/]+", re.sub(r"\(.*?\)|[:;].*", "", text)) for group, text in named}
+    assert [(g, w) for g, of in words.items() if g in known for w in of if w not in known[g]] == []
 
 
 def test_each_experiment_has_its_command_on_top():
