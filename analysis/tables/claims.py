@@ -25,7 +25,7 @@ FORM = "Write a list of {claim: <sentence>, ahead: <design>, behind: <design>}."
 HOLDS, OTHER_WAY, NO_RUNS = "significant", "significant in the opposite direction", "no runs"
 DIFFERENT, NO_DIFFERENCE, EQUIVALENT = "significantly different", "no significant difference", "equivalent"
 TESTED = ["mean_difference", "low", "high", "p", "p_holm", "p_wilcoxon", "p_wilcoxon_holm"]
-TESTED += ["p_equivalent", "p_equivalent_holm", "n_tasks", "n_seeds"]
+TESTED += ["p_equivalent", "p_equivalent_holm", "detectable", "n_tasks", "n_seeds"]
 
 
 class Claim(NamedTuple):
@@ -90,13 +90,13 @@ def _named(claim: Claim, labels: dict[str, str], compared: Comparison) -> Claim:
 
 def _tests(compared: Comparison, claims: list[Claim]) -> pd.DataFrame:
     """Return the tests of the claims' pairs, one row per (block of tasks, pair); these alone are one family."""
-    pairs = compared.pairs
-    if compared.control:  # pairs without it were not compared
-        pairs = compare_pairs(compared.matrix, compared.blocks, compared.settings, frame=compared.frame)
-    wanted = {(claim.type, frozenset((claim.ahead, claim.behind))) for claim in claims}
+    settings, designs = compared.settings, set(compared.matrix.columns)
+    wanted = {(of.type, frozenset((of.ahead, of.behind))) for of in claims if of.type in compared.blocks}
+    wanted = {place for place in wanted if place[1] <= designs}
+    pairs = compare_pairs(compared.matrix, compared.blocks, settings, frame=compared.frame, named=len(wanted))
     both = map(frozenset, zip(pairs["first"], pairs["second"], strict=True))
     pairs = pairs[[place in wanted for place in zip(pairs["type"], both, strict=True)]].reset_index(drop=True)
-    return pairs if pairs.empty else corrected_pairs(pairs, compared.settings, pd.Series("claims", pairs.index))
+    return pairs if pairs.empty else corrected_pairs(pairs, settings, pd.Series("claims", pairs.index))
 
 
 def _judged(claim: Claim, tests: pd.DataFrame) -> dict[str, Any]:

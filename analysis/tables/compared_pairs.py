@@ -30,6 +30,8 @@ def compare_pairs(
     settings: Settings,
     control: str = "",
     frame: pd.DataFrame | None = None,
+    *,
+    named: int = 0,
 ) -> pd.DataFrame:
     """Return one row per (type, pair); with a `control` only the pairs that hold it.
 
@@ -38,8 +40,9 @@ def compare_pairs(
     `type, first, second, mean_difference`; `low, high`: its interval of level 1 - alpha, over tasks only where one of
     them has fewer than three seeds; `p, p_holm`: of the primary test, nan there; `p_wilcoxon, p_wilcoxon_holm`;
     `significant`: BOTH, TASKS_ONLY (Wilcoxon's Holm p passes alone) or NO. Then `p_equivalent, p_equivalent_holm,
-    equivalent` within `rope`; `detectable` in four of five studies of these tasks and seeds at alpha / `family_size`;
-    the fields of `SeedTest`; those of `SignedRank`; the Hodges-Lehmann difference with its interval.
+    equivalent` within `rope`; `detectable` in four of five studies of these tasks and seeds at alpha / `family_size`,
+    or / `named`, where so many of the pairs will be the family; the fields of `SeedTest`; those of `SignedRank`; the
+    Hodges-Lehmann difference with its interval.
     """
     names = np.array(matrix.columns, dtype=object)
     places = pair_places(names, control)
@@ -47,9 +50,9 @@ def compare_pairs(
     for kind, tasks in blocks.items():
         family = len(places[0]) * (1 if kind == list(blocks)[-1] else len(blocks) - 1)
         means = matrix.loc[tasks].to_numpy(dtype=float).T  # designs x tasks
-        named = {"type": kind, "first": names[places[0]], "second": names[places[1]], "n_tasks": len(tasks)}
+        row = {"type": kind, "first": names[places[0]], "second": names[places[1]], "n_tasks": len(tasks)}
         of = spreads(cube[:, matrix.index.get_indexer(tasks)])
-        tables.append(pd.DataFrame(named | _tested(means, of, places, settings, settings.alpha / family)))
+        tables.append(pd.DataFrame(row | _tested(means, of, places, settings, settings.alpha / (named or family))))
     return corrected_pairs(pd.concat(tables, ignore_index=True), settings)
 
 

@@ -60,6 +60,13 @@ def test_p_and_interval_are_those_of_the_pairs_and_the_family_is_what_is_named(c
         np.testing.assert_allclose(found[f"{name}_holm"], holm(found[name].to_numpy()))
 
 
+def test_what_is_found_in_80_percent_is_of_the_family_that_is_named():
+    alone = compared(seeded(), FIVE, control=M1).pairs
+    alone = alone[alone["type"] == alone["type"].iloc[-1]].set_index("second")["detectable"]
+    found, _ = table(seeded(), [Claim("", design, M1) for design in (*FIVE[1:], "latent-bi")])
+    assert found["detectable"][:4].tolist() == pytest.approx(alone[[*FIVE[1:]]].tolist())
+
+
 def planted():
     """Means of runs: M2 is ahead of M1, M3 behind it, M4 hardly differs from it, and M5 does on some tasks."""
     scores = np.broadcast_to(noise(3, 1)[0], (5, 24)).copy() + np.random.default_rng(4).normal(0, 0.001, (5, 24))
