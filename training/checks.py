@@ -30,6 +30,7 @@ from training.set_up import COMBINE, check_start
 Config = dict[str, Any]
 SAME = {"data.sha256": "training data", **BASE}
 ABSENT = "absent"
+TRIED = 8  # first steps, until one compares something
 MAY_CHANGE = ("code", "versions", "machine", "threads", "kernel", "elementwise", "device", "precision", "dtypes")
 LIMITS = {
     **ENCODER,
@@ -171,6 +172,13 @@ def check_examples(config: Config, triples: Sequence[Triple]) -> None:
     bare = (template.form(query_side(triple, instruction, template)) == TEXT_FIELD for triple in triples)
     if config["pooler"].get("query") == "instruction" and all(bare):
         raise UserError("pooler.query=instruction, and no query has an instruction. Give data.instruction=<text>.")
+
+
+def check_compared(module: Any) -> None:
+    """Refuse steps none of which compares a query with another document than its own. module: a `StepModule`."""
+    steps = range(min(TRIED, module.cfg["trainer"]["max_steps"]))
+    if steps and not any(module.objective.compares(module.prepared(step)[1]) for step in steps):
+        raise UserError("No query meets another document than its own. Give data with different positives or labels.")
 
 
 def refuse_changed(config: Config, folder: RunFolder, read: Callable[[Config, str], list[Triple]]) -> None:

@@ -83,7 +83,7 @@ LINES = 6  # over a whole run
 
 
 class ProgressLines(pl.Callback):
-    """Print a line every sixth of the steps: step, loss, tokens/s, time left at the mean pace of this attempt."""
+    """Print a line after three steps and each sixth of all: loss, tokens/s, time left at the mean pace so far."""
 
     def __init__(self, folder: Path, steps: int) -> None:
         self.folder, self.steps, self.every = folder, steps, max(1, steps // LINES)
@@ -96,7 +96,7 @@ class ProgressLines(pl.Callback):
     def on_train_batch_end(self, trainer: pl.Trainer, *args: Any) -> None:
         """Say how far it is, on the first process only."""
         step, shown = trainer.global_step, trainer.progress_bar_metrics
-        if step % self.every or step == self.steps or not trainer.is_global_zero:
+        if (step % self.every and step - self.first != 3) or step == self.steps or not trainer.is_global_zero:
             return
         left = (time.perf_counter() - self.started) / (step - self.first) * (self.steps - step)
         figures = f"loss {float(shown['loss']):.3f}, {float(shown['tokens/s']):,.0f} tokens/s, {left:.0f} s left"

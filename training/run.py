@@ -2,7 +2,6 @@
 
 import resource
 import sys
-from collections import Counter
 from contextlib import nullcontext
 from copy import copy
 from itertools import chain
@@ -12,7 +11,7 @@ from typing import Any
 import torch
 from pytorch_lightning.utilities import rank_zero_only
 
-from cli.errors import UserError, quieten
+from cli.errors import quieten
 from corpora.copies import keep_texts
 from corpora.mix import facts
 from corpora.triples import Triple, described
@@ -23,7 +22,7 @@ from records.files import alone_in, of_file
 from records.manifest import code, environment, stream_seeds
 from records.run_folder import START, RunFolder
 from training.batches import order_of
-from training.checks import check_examples, check_sizes, continued, refuse_changed
+from training.checks import check_compared, check_examples, check_sizes, continued, refuse_changed
 from training.cost import check, parameters, training_flops
 from training.loop import LAST, fit
 from training.module import StepModule
@@ -33,7 +32,6 @@ from training.validation import SHOWN, HeldOut
 
 Config = dict[str, Any]
 MANY = 0.2  # of the texts: from there on that they are cut is a warning
-TRIED = 8  # steps, until one compares something
 
 
 def run(config: Config, folder: Path) -> None:
@@ -109,6 +107,7 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
     module, examples, setup = build(config, folder.path)
     encoder, objective, kind, t = setup.encoder, module.objective, type(module.objective), module.cfg["trainer"]
     assert encoder.training, "dropout would be off"
+    check_compared(module)
     manifest = opening_manifest(config, module, examples, setup.precision)
     if config["resume"] and (folder.path / LAST).exists():
         manifest = continued(manifest, folder.manifest())
@@ -146,10 +145,7 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
 
 
 def fill_states(module: StepModule) -> Config:
-    """Compute the states that the cache lacks of the rows of all steps; return facts for the manifest.
-
-    Killed at any time, the same command goes on from the last whole shard.
-    """
+    """Compute the states that the cache lacks of the rows of all steps, by shards; return facts for the manifest."""
     from encoders.frozen import CachedEncoder, compute_states, text_key
 
     encoder, work = module.encoder, module.objective.work
@@ -172,7 +168,7 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
     data["trained_on"] = len(trained_on)
     if "mix" in config["data"]:
         data["of_source"] = facts(config["data"], triples, trained_on)
-    encoder, device = module.encoder, next(module.encoder.parameters()).device
+    encoder, device, lengths = module.encoder, next(module.encoder.parameters()).device, first_lengths(module)
     return {
         "study": config["study"],
         "pooler": config["pooler"]["name"],
@@ -196,7 +192,7 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
         "elementwise": elementwise(encoder.backbone),
         "parameters": parameters(encoder),
         "seeds": stream_seeds(config["seed"]),
-        "texts_cut": texts_cut(module),
+        "texts_cut": sum(n > module.cfg["max_length"] for n in lengths) / len(lengths) if lengths else None,
         "threads": torch.get_num_threads(),
         **environment(instruction_sets=instruction_sets(encoder.backbone)),
         "code": code(),
@@ -204,13 +200,11 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
 
 
 def announcement(folder: RunFolder, module: StepModule, manifest: Config) -> str:
-    """Return what is about to be trained, for the screen."""
+    """Return what is about to be trained, for the screen: steps, then tokens. The time follows when it is measured."""
     trainer, objective, sizes = module.cfg["trainer"], module.objective, manifest["parameters"]
-    small = Counter(objective.examples[i].source for i in module.order.never).most_common()
-    listed = ", ".join(f"{name} {count}" for name, count in small[:8]) + ", ..." * (len(small) > 8)
-    never = f" (never, of sources smaller than a batch: {listed})" if small else ""
+    never = f" ({len(module.order.never):,} never, of sources smaller than a batch)" * bool(module.order.never)
     text = (
-        f"{folder.path}: {trainer['max_steps']} steps of {trainer['global_batch_size']} {objective.unit} from "
+        f"{folder.path}: {trainer['max_steps']:,} steps of {trainer['global_batch_size']} {objective.unit} from "
         f"{manifest['data']['trained_on']:,}{never}; {sizes['adapter']:,} adapter and {sizes['head']:,} head "
         "parameters train."
     )
@@ -218,28 +212,24 @@ def announcement(folder: RunFolder, module: StepModule, manifest: Config) -> str
     if warmup > module.warmup:
         text += f" objective.warmup={warmup} is longer than the run, and cut to its {module.warmup} steps."
     if share is not None:
-        many = share > MANY
-        text += f"\n{'warning: ' * many}max_length={length} cuts {share:.0%} of the texts{'; raise it' * many}."
+        tokens, many = sum(min(n, length) for n in first_lengths(module)), share > MANY
+        text += f"\nAbout {tokens * trainer['max_steps']:,} tokens, {tokens:,} in the first step. "
+        text += (
+            f"{'warning: ' * many}max_length={length} cuts {share:.0%} of the texts of that step{'; raise it' * many}."
+        )
     return text
 
 
-def texts_cut(module: StepModule) -> float | None:
-    """Return the share of the texts of the first step that max_length cuts; None without a step.
-
-    Raises `UserError` where no query is compared with another document than its own, in that step and the next ones.
-    """
-    steps = range(min(TRIED, module.cfg["trainer"]["max_steps"]))
-    if not steps:
-        return None
-    work, compares = module.objective.work, module.objective.compares
+def first_lengths(module: StepModule) -> list[int]:
+    """Return how many tokens each text of the first step has, before max_length cuts it; [] without a step."""
+    if not module.cfg["trainer"]["max_steps"]:
+        return []
+    work = module.objective.work
     usual, work.tokenizer = work.tokenizer, copy(work.tokenizer)
     work.tokenizer.max_length = sys.maxsize
     rows = module.prepared(0)[2]
-    compared = any(compares(module.prepared(step)[1]) for step in steps)  # the first one, as a rule
     work.tokenizer = usual
-    if not compared:
-        raise UserError("No query meets another document than its own. Give data with different positives or labels.")
-    return sum(len(row) > usual.max_length for row in rows) / len(rows)
+    return list(map(len, rows))
 
 
 def step_facts(module: StepModule) -> Config:

@@ -51,7 +51,8 @@ def test_texts_that_max_length_cuts_are_counted_and_a_warm_up_longer_than_the_ru
     train_run(cell("mean", "bi", *words, "objective.warmup=5"), RunFolder(tmp_path / "run"))
     assert RunFolder(tmp_path / "run").manifest()["texts_cut"] == pytest.approx(0.25, abs=0.05)  # half the positives
     said = capsys.readouterr().out
-    assert "warning: max_length=48 cuts 2" in said
+    tokens = RunFolder(tmp_path / "run").manifest()["tokens"]
+    assert f"About {tokens:,} tokens, {tokens:,} in the first step. warning: max_length=48 cuts 2" in said
     assert "objective.warmup=5 is longer than the run, and cut to its 1 steps" in said
 
 
@@ -73,7 +74,7 @@ def test_sources_smaller_than_a_batch_are_named_and_not_counted(cell, tmp_path, 
     train_run(cell("mean", "bi", *words), RunFolder(tmp_path / "run"))
     trained_on = RunFolder(tmp_path / "run").manifest()["data"]["trained_on"]
     assert trained_on == 40 - 3, "records 0, 15 and 30 are held out"
-    assert f"from {trained_on} (never, of sources smaller than a batch: c 5)" in capsys.readouterr().out
+    assert f"from {trained_on} (5 never, of sources smaller than a batch)" in capsys.readouterr().out
 
 
 @pytest.mark.slow
