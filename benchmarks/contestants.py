@@ -170,7 +170,7 @@ class DenseStep(Step):
         self.backbone = load_backbone(config["model"], precision.weights).to(device)  # type: ignore[arg-type]
         self.backbone.set_attn_implementation(KERNEL)
         set_attention(self.backbone, pattern_of(config["attn"]))
-        add_lora(self.backbone, config["lora"], stream_seed(config["seed"], "adapter"), fused=False)
+        add_lora(self.backbone, config["lora"], stream_seed(config["seed"], "adapter"))
         self.tokenizer = build_tokenizer(config, self.backbone.config.max_position_embeddings)
         super().__init__(self.backbone, config)
 

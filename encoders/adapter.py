@@ -14,8 +14,8 @@ from transformers.pytorch_utils import Conv1D
 
 from cli.errors import UserError, reading
 from encoders.backbone import check_names
-from encoders.fast.fused_lora import fuse_lora
-from encoders.fast.passes import use_quick_dropout
+from encoders.compiled import is_compiled
+from encoders.fused_lora import fuse_lora
 from encoders.mixse import Mixing, mix, mixture_of
 from records.earlier_runs import ADAPTER, Stage
 from records.files import of_file, of_value, stream_seed
@@ -75,11 +75,11 @@ def add_adapter(backbone: PreTrainedModel, cfg: Config, seed: int, experts: Sequ
     return adapted
 
 
-def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int, fused: bool = True) -> Any:
+def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int) -> Any:
     """Wrap `backbone` in a PEFT model; base weights stay frozen, adapter weights are float32.
 
-    lora: r, alpha, dropout, targets (names of linear layers). fused: compute by `encoders/fast/fused_lora.py`, or by
-    PEFT. Returns the PEFT model; `backbone` is changed in place. Raises `UserError` where a target is no linear layer.
+    lora: r, alpha, dropout, targets (names of linear layers). Returns the PEFT model; `backbone` is changed in place.
+    Raises `UserError` where a target is no linear layer.
     """
     from peft import get_peft_model
 
@@ -87,9 +87,7 @@ def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int, fused: 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         adapted = get_peft_model(backbone, config)
-    if next(backbone.parameters()).device.type == "cpu":
-        use_quick_dropout(backbone)
-    if fused:
+    if not is_compiled(backbone):
         fuse_lora(backbone)
     return adapted
 
@@ -169,7 +167,8 @@ def load_adapter(backbone: PreTrainedModel, cfg: Config, run: Path, merged: bool
         check_names(str(run / ADAPTER), peft_tensors(lora, "default"), load_file(run / ADAPTER), REMEDY)
         if merged:
             return lora.merge_and_unload()
-        fuse_lora(backbone)  # as in training: in bf16 another order of sums is another rounding
+        if not is_compiled(backbone):
+            fuse_lora(backbone)  # as in training: in bf16 another order of sums is another rounding
         return backbone
     mixing = mixing_of(cfg["adapter"])
     names = expert_names(mixing)

@@ -13,7 +13,7 @@ from transformers.utils import cached_file
 
 from encoders.attention.pattern import pattern_of
 from encoders.backbone import load_config, model_path, of_hub
-from encoders.jit_layer import elementwise
+from encoders.compiled import elementwise
 from encoders.precision import Precision
 from records.files import of_file, of_files, of_value
 from records.manifest import VERSIONS
@@ -81,32 +81,20 @@ def execution(backbone: PreTrainedModel) -> Config:
     device = next(backbone.parameters()).device.type
     return {
         "elementwise": elementwise(backbone),
-        "instruction_sets": instruction_sets(backbone) if device == "cpu" else None,
+        "instruction_sets": instruction_sets() if device == "cpu" else None,
         "kernel": backbone.config._attn_implementation,
         "device": device,
         "threads": torch.get_num_threads(),
     }
 
 
-def instruction_sets(backbone: PreTrainedModel) -> dict[str, str | None]:
+def instruction_sets() -> dict[str, str | None]:
     """Return the instruction sets of the processor that may be used, since other ones move the last bits of a number.
 
-    `torch`: the set of its own loops. `onednn`: the limit that the environment sets to its products, or null. `numba`:
-    the processor that the passes of a layer are compiled for, and its features; null where none is compiled.
+    `torch`: the set of its own loops. `onednn`: the limit that the environment sets to its products, or null.
     """
-    compiled = None
-    if elementwise(backbone) != "torch":
-        from numba.core import config
-        from numba.core.registry import cpu_target
-
-        given, compiled = vars(config)["CPU_FEATURES"], cpu_target.target_context.codegen().magic_tuple()[1]
-        compiled += "" if given is None else f", features {given or 'of that name'}"
     limits = (os.environ.get(f"{library}_MAX_CPU_ISA") for library in ("ONEDNN", "DNNL"))
-    return {
-        "torch": torch.backends.cpu.get_cpu_capability(),
-        "onednn": next(filter(None, limits), None),
-        "numba": compiled,
-    }
+    return {"torch": torch.backends.cpu.get_cpu_capability(), "onednn": next(filter(None, limits), None)}
 
 
 def versions(*further: str) -> dict[str, str]:

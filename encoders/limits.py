@@ -13,6 +13,7 @@ ENCODER = {
     "evaluation.max_length_share": real(1e-6, largest=1),
 }
 ENCODER_WORDS: dict[str, Sequence[Any]] = {
+    "compile": ("auto", "always", "never"),
     "padding_side": ("right", "left"),
     "accelerator": ("auto", "cpu", "gpu", "cuda"),
     "precision": ("auto", "bf16", "mixed", "fp32"),

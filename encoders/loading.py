@@ -9,15 +9,14 @@ import torch
 from safetensors.torch import load_file
 
 from cli.errors import UserError, reading
-from encoders.adapter import REMEDY, adapter_files, load_adapter, merge_stages, of_adapter
+from encoders.adapter import REMEDY, adapter_files, is_mixture, load_adapter, merge_stages, of_adapter
 from encoders.attention.pattern import pattern_of
 from encoders.attention.probe import probe
 from encoders.attention.switch import set_attention
 from encoders.backbone import check_names, load_backbone, load_tokenizer
+from encoders.compiled import compile_layers
 from encoders.encoder import Encoder, experts_of, prove_routers
-from encoders.fast.passes import spare_norms
 from encoders.identity import base_fingerprints, deciding
-from encoders.jit_layer import use_kernels
 from encoders.precision import (
     Precision,
     be_deterministic,
@@ -64,8 +63,6 @@ def build_encoder(
     backbone = load_backbone(cfg["model"], precision.weights, padding, straight)
     merge_stages(backbone, stages)
     backbone.to(device)  # type: ignore[arg-type]
-    spare_norms(backbone, precision.compute)
-    use_kernels(backbone, precision.compute)
     pattern = pattern_of(cfg["attn"])
     set_attention(backbone, pattern)
     probe(backbone, pattern, round(cfg["max_length"] * max(1, cfg["evaluation"]["max_length_share"])))
@@ -73,6 +70,7 @@ def build_encoder(
     seed, experts = stream_seed(cfg["seed"], "head"), experts_of(backbone)
     pooler = build_pooler(cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, seed, experts).to(device)
     prove_routers(backbone, [pooler])
+    compile_layers(backbone, cfg["compile"], is_mixture(cfg))
     encoder = Encoder(backbone, pooler, cfg["normalize"], precision.compute)
     encoder.merged = [stage.facts for stage in stages]
     return encoder

@@ -10,7 +10,7 @@ from transformers import PreTrainedModel
 
 from cli.errors import UserError
 from encoders.attention.switch import parts
-from encoders.fast.fused_lora import fuse_lora
+from encoders.fused_lora import fuse_lora
 
 LEARNED = ("shared", "layer")  # routers that can be trained
 ROUTERS = (*LEARNED, "random", "uniform")

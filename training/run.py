@@ -15,8 +15,8 @@ from cli.errors import quieten
 from corpora.copies import keep_texts
 from corpora.mix import facts
 from corpora.triples import Triple, described
+from encoders.compiled import elementwise
 from encoders.identity import base_fingerprints, base_revision, instruction_sets
-from encoders.jit_layer import elementwise
 from encoders.precision import Precision
 from records.files import alone_in, of_file
 from records.manifest import code, environment, stream_seeds
@@ -194,7 +194,7 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
         "seeds": stream_seeds(config["seed"]),
         "texts_cut": sum(n > module.cfg["max_length"] for n in lengths) / len(lengths) if lengths else None,
         "threads": torch.get_num_threads(),
-        **environment(instruction_sets=instruction_sets(encoder.backbone)),
+        **environment(instruction_sets=instruction_sets()),
         "code": code(),
     }
 

@@ -17,7 +17,7 @@ from corpora.triples import Triple
 from encoders.adapter import add_adapter, factors_of, save_adapter
 from encoders.attention.switch import is_unpadded
 from encoders.encoder import Encoder
-from encoders.fast.fused_lora import ADAPTER as LORA
+from encoders.fused_lora import ADAPTER as LORA
 from encoders.identity import base_fingerprints
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.precision import Precision, best_device, resolve_precision

@@ -22,7 +22,7 @@ FACTS = (
 # One seed draws one order of batches, so these are compared between runs of the same seed only.
 SEED_BOUND = ("batch_order_sha256", "steps", "seeds", *(f"{key}.adapters" for key in OTHER_RUNS))
 # Wishes in the configuration whose outcome the manifest states: precision=auto and =fp32 may be the same thing.
-WISHES = ("precision", "accelerator", "threads", "trainer.threads", *OTHER_RUNS)
+WISHES = ("precision", "compile", "accelerator", "threads", "trainer.threads", *OTHER_RUNS)
 # conf/evaluate.yaml adds its keys to the configuration of a reference without a run; `evaluation` states their outcome.
 UNCOMPARED = (*BOOKKEEPING, *WISHES, *own_keys("evaluate"))
 # configuration key -> facts that cannot stay the same when it is changed
@@ -36,7 +36,8 @@ MOVES = {
     "evaluation.autocast": ("evaluation.encoder",),
     "evaluation.max_length_share": ("evaluation.max_length",),
     "evaluation.instructions": ("evaluation.instructions", "evaluation.inputs"),
-    "precision": ("precision", "elementwise", "dtypes", "evaluation.encoder"),
+    "compile": ("elementwise", "evaluation.encoder"),
+    "precision": ("precision", "dtypes", "evaluation.encoder"),
     "accelerator": ("device", "kernel", "elementwise", "precision", "dtypes", "evaluation.encoder"),
     "max_length": ("evaluation.max_length",),
 }

@@ -8,8 +8,8 @@ import torch
 from peft import LoraConfig, get_peft_model
 from torch import nn
 
-from encoders.fast import fused_lora
-from encoders.fast.fused_lora import fuse_lora
+from encoders import fused_lora
+from encoders.fused_lora import fuse_lora
 
 
 class Block(nn.Module):
@@ -69,12 +69,12 @@ def test_equals_float64_matrices_with_dropout(monkeypatch):
     outputs = fused_lora.fused_lora(x, layers)
     weights = [torch.randn_like(y) for y in outputs]
     sum((y * w).sum() for y, w in zip(outputs, weights, strict=True)).backward()
-    assert len({m.numpy().tobytes() for m in masks}) == 3, "each layer has a mask of its own"
+    assert len(masks) == 1, "layers that read one input have one mask"
 
     x64 = x.detach().double().requires_grad_()
     total = torch.zeros((), dtype=torch.float64)
     leaves = []
-    for layer, mask, y, w in zip(layers, masks, outputs, weights, strict=True):
+    for layer, mask, y, w in zip(layers, masks * 3, outputs, weights, strict=True):
         a, b = (m["default"].weight.detach().double().requires_grad_() for m in (layer.lora_A, layer.lora_B))
         dropped = x64 * mask.view(7, 12).double() / 0.6
         literal = x64 @ layer.weight.double().T + layer.bias.double() + 2.0 * dropped @ a.T @ b.T

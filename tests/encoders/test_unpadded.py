@@ -58,12 +58,9 @@ def test_outputs_and_gradients(sees):
 
 def test_groups_hold_every_token_once_and_little_padding():
     segments = Segments(LENGTHS, torch.device("cpu"))
-    found, places = [], 0
-    for group in segments.groups(earlier):
-        found += (group.places if group.real is None else group.places[group.real]).tolist()
-        places += len(group.places)
-    assert sorted(found) == list(range(sum(LENGTHS)))
-    assert places <= SLACK * sum(LENGTHS)
+    places = torch.cat([group.places for group in segments.groups(earlier)])
+    assert places[segments.back].tolist() == list(range(sum(LENGTHS)))
+    assert len(places) <= SLACK * sum(LENGTHS)
     assert segments.bounds.tolist() == [0, 3, 12, 13, 21, 23, 32]
 
 

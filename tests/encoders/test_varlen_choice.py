@@ -18,7 +18,8 @@ CPU = torch.device("cpu")
         (TORCH, (7, 5), 64, False),  # Turing
         (TORCH, (8, 0), 264, False),
         (TORCH, (8, 0), 60, False),
-        (TORCH - {"num_splits"}, (8, 0), 64, False),
+        (TORCH - {"num_splits", "enable_gqa"}, (8, 0), 64, True),  # of 2.11
+        (TORCH - {"window_size"}, (8, 0), 64, False),
     ],
 )
 def test_by_capability_and_signature(parameters, capability, width, runs):
@@ -34,7 +35,7 @@ def kernel(monkeypatch):
     kernel_holds.cache_clear()
 
 
-def loop(query, key, value, cu_seq_q, *_, scale, window_size, enable_gqa, num_splits):
+def loop(query, key, value, cu_seq_q, *_, scale, window_size, enable_gqa=False, num_splits=None):
     parts = []
     for a, b in zip(cu_seq_q[:-1].tolist(), cu_seq_q[1:].tolist(), strict=True):
         q, k, v = (x[a:b].transpose(0, 1) for x in (query, key, value))
@@ -46,20 +47,25 @@ def loop(query, key, value, cu_seq_q, *_, scale, window_size, enable_gqa, num_sp
     return torch.cat(parts)
 
 
-def blind_to_causality(*args, window_size, **kwargs):
-    return loop(*args, window_size=(-1, -1), **kwargs)
+def blind_to_causality(*args, window_size, enable_gqa, num_splits, **kwargs):
+    return loop(*args, window_size=(-1, -1), enable_gqa=enable_gqa, **kwargs)
 
 
 def absent(*args, scale, window_size, enable_gqa, num_splits):
     raise RuntimeError("FlashAttention only supports Ampere GPUs or newer.")
 
 
+def of_2_11(query, key, value, cu_seq_q, *rest, scale=None, window_size=(-1, -1)):
+    return loop(query, key, value, cu_seq_q, *rest, scale=scale, window_size=window_size)
+
+
 def older(*args, is_causal=False, return_aux=None, scale=None):
-    pytest.fail("it cannot be told how to cut its sums")
+    pytest.fail("it knows no window")
 
 
 @pytest.mark.parametrize(
-    ("attend", "holds"), [(loop, True), (blind_to_causality, False), (absent, False), (older, False)]
+    ("attend", "holds"),
+    [(loop, True), (of_2_11, True), (blind_to_causality, False), (absent, False), (older, False)],
 )
 def test_it_is_tried_before_it_is_used(kernel, attend, holds):
     kernel(attend)

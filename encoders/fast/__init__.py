@@ -1,1 +1,0 @@
-"""Faster layers with the same numbers: LoRA, dropout, and passes over memory."""
