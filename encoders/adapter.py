@@ -97,10 +97,10 @@ def lora_config(backbone: PreTrainedModel, lora: dict[str, Any]) -> Any:
     from peft import LoraConfig
 
     linear = (torch.nn.Linear, Conv1D)  # GPT-2's layers of that name are linear ones with transposed weights
-    names = {name.rsplit(".", 1)[-1] for name, m in backbone.named_modules() if isinstance(m, linear)}
-    absent = set(lora["targets"]) - names
+    names = sorted({name.rsplit(".", 1)[-1] for name, m in backbone.named_modules() if isinstance(m, linear)})
+    absent = sorted(set(lora["targets"]) - set(names))
     if absent:
-        raise UserError(f"lora.targets names {sorted(absent)}, not in this model. Its linear layers: {sorted(names)}.")
+        raise UserError(f"lora.targets names {absent}, not in this model. Give lora.targets=[{','.join(names)}].")
     transposed = any(isinstance(m, Conv1D) for m in backbone.modules())
     sizes = {"r": lora["r"], "lora_alpha": lora["alpha"], "lora_dropout": lora["dropout"]}
     return LoraConfig(**sizes, target_modules=list(lora["targets"]), fan_in_fan_out=transposed)

@@ -91,6 +91,18 @@ def batch_of(ids, lengths, width):
     return Batch(ids[:, :width].masked_fill(roles == PAD, 0), roles, positions * (roles != PAD))
 
 
+@pytest.mark.parametrize("family", ["gpt2", "gpt_neox", "phi", "bloom", "mpt"])
+def test_a_family_with_other_names_than_llama_s_is_refused_with_the_targets_that_train(family):
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 160}
+    lora, backbone = plain(composed("train").lora), AutoModel.from_config(AutoConfig.for_model(family, **sizes))
+    with pytest.raises(UserError, match=r"not in this model\. Give lora\.targets=\[.*\]\.") as refused:
+        add_lora(backbone, lora, 0)
+    targets = str(refused.value).partition("Give lora.targets=[")[2].partition("]")[0].split(",")
+    add_lora(backbone, {**lora, "targets": targets}, 0, fused=False)
+    adapted = {name.split(".lora_")[0] for name, p in backbone.named_parameters() if ".lora_" in name}
+    assert len({name.split(".")[-1] for name in adapted}) == len(targets) > 2
+
+
 def test_sliding_windows_are_cut_unless_asked_for(folder):
     backbone, _ = loaded(folder, "bi", "model.sliding_window=true")
     if folder.name.startswith(("mistral", "qwen20", "gemma3")):
