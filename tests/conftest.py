@@ -112,14 +112,18 @@ def compose_cell(small_model, small_moe):
 def mixse_run(compose_cell, tmp_path_factory) -> tuple[Path, dict]:
     """The folder and configuration of a run of two steps: three drawn LoRA experts, their router trained with them."""
     from records.run_folder import RunFolder
-    from tests.triples import write_triples
+    from tests.triples import quick_run, write_triples
     from training.run import train_run
 
     folder = tmp_path_factory.mktemp("mixse")
-    words = ["max_steps=2", "global_batch_size=8", "checkpoint_every=0", "progress=false"]
-    words = [f"trainer.{w}" for w in words] + ["logging.tensorboard=false", "objective.warmup=1"]
-    words += ["data=jsonl", f"data.path='{write_triples(folder / 'triples.jsonl')}'", "data.validation=4"]
-    words += ["adapter=mixse", "adapter.experts=3", "adapter.trains=experts", "adapter.lr=1e-1", "objective.lr=2e-2"]
+    words = [
+        *quick_run(write_triples(folder / "triples.jsonl")),
+        "adapter=mixse",
+        "adapter.experts=3",
+        "adapter.trains=experts",
+        "adapter.lr=1e-1",
+        "objective.lr=2e-2",
+    ]
     cfg, run = compose_cell("mean", "bi", *words), folder / "joint" / "mean-bi" / "seed0"
     train_run(cfg, RunFolder(run))
     return run, cfg

@@ -116,11 +116,3 @@ for flags in sys.argv[1:]:
 def test_what_hydra_alone_can_print_needs_no_torch():
     flags = ["--help", "--info all", "--cfg all", "--cfg job"]
     assert alone(WITHOUT_TORCH, *flags) == [f"{each} True []" for each in flags]
-
-
-def test_no_file_is_a_drawer():
-    files = [p for package in MAY_IMPORT for p in (ROOT / package).rglob("*.py")]
-    assert not [p for p in files if p.stem in ("utils", "helpers", "common", "misc")]
-    assert not [p for p in files if len(p.read_text().splitlines()) > 300]
-    for entry in ("train.py", "evaluate.py", "study.py"):
-        assert len((ROOT / entry).read_text().splitlines()) <= 80

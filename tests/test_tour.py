@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import run_together, started_by, torchrun
 from tests.started import start
 from tests.triples import WORDS, write_triples
 
@@ -111,11 +110,3 @@ def test_every_row_runs(row, place):
     for command in TOUR[row]:
         done = start(*shlex.split(command))
         assert done.returncode == 0, f"{command}\n{done.stderr[-3000:]}"
-
-
-def test_two_processes(place):
-    jobs = started_by(
-        torchrun, 1, 2, "train.py", shlex.split(f"pooler=multilayer attn=bi trainer.devices=2 study=tour {PAIRS}")
-    )
-    run_together(jobs)
-    assert json.loads(Path("runs/tour/multilayer-bi/seed0/manifest.json").read_text())["status"] == "finished"

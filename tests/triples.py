@@ -1,4 +1,4 @@
-"""Thirty (query, positive, negative) triples in a file, for runs of a few steps."""
+"""Thirty (query, positive, negative) triples in a file, and the words of a run of a few steps on them."""
 
 import json
 from pathlib import Path
@@ -14,3 +14,10 @@ def write_triples(path: Path) -> Path:
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
+
+
+def quick_run(path: Path, steps: int = 2, checkpoint: int = 0) -> list[str]:
+    """The words of a short run on the triples of a file, of which four are held out."""
+    trainer = [f"max_steps={steps}", "global_batch_size=8", f"checkpoint_every={checkpoint}", "progress=false"]
+    words = ["data=jsonl", f"data.path='{path}'", "data.validation=4", "objective.warmup=1"]
+    return [*words, *(f"trainer.{word}" for word in trainer), "logging.tensorboard=false", "logging.csv=false"]

@@ -10,7 +10,6 @@ from matplotlib.collections import LineCollection
 
 from analysis.drawings.drawing import figure_bytes, figure_files, write_figures
 from analysis.drawings.fit import short_names
-from analysis.drawings.style import house_style
 from analysis.settings import Settings
 from analysis.tables.compared_pairs import compare_pairs
 from analysis.tables.comparison import Comparison
@@ -49,29 +48,6 @@ def wide(tmp_path_factory, analyse_words):
         return analyse_words(f"scores={folder / 'wide.csv'}", *words)
 
     return make
-
-
-def inside(drawing):
-    """Whether all that is drawn, labels included, lies within the page."""
-    width, height = drawing.figure.get_size_inches()
-    with house_style():
-        box = drawing.figure.get_tightbbox()
-    return box.x0 >= -0.01 and box.y0 >= -0.01 and box.x1 <= width + 0.01 and box.y1 <= height + 0.01
-
-
-@pytest.mark.parametrize(
-    ("values", "names"),
-    [
-        (np.full((3, 10), 0.5), ["a", "b", "c"]),
-        (random(4), [f"a_very_long_organisation__a-model-of-many-words-{k * 30 * 'x'}-v{k}-$x_%&#" for k in range(4)]),
-    ],
-    ids=["all equal", "long names"],
-)
-def test_bad_cases_are_drawn_within_the_page(wide, values, names):
-    drawings = flat(draw(wide(values, names)))
-    assert set(drawings) == {"forest", "design_by_type", "critical_difference"}
-    for drawing in drawings.values():
-        assert inside(drawing), drawing.name
 
 
 def test_names_are_short_and_never_alike():

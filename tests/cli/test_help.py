@@ -48,13 +48,6 @@ def test_help_is_a_screen_and_names_options_that_there_are(name):
     assert [(g, w) for g, of in words.items() if g in known for w in of if w not in known[g]] == []
 
 
-def test_each_experiment_has_its_command_on_top():
-    files = [file for file in (CONF / "experiment").rglob("*.yaml") if file.stem != "mistral_7b"]
-    for file in files:
-        name = file.relative_to(CONF / "experiment").with_suffix("").as_posix()
-        assert f"experiment={name}" in file.read_text(), file
-
-
 @pytest.mark.parametrize("file", sorted(CONF.rglob("*.yaml")), ids=lambda file: str(file.relative_to(CONF)))
 def test_each_file_of_conf_composes_by_its_name(file):
     assert yaml.safe_load(file.read_text()) is not None

@@ -9,7 +9,7 @@ from cli.errors import UserError
 from encoders import backbone as backbone_module
 from encoders.adapter import add_lora
 from encoders.attention.pattern import pattern_of
-from encoders.attention.probe import probe, sight
+from encoders.attention.probe import probe
 from encoders.attention.switch import parts, set_attention
 from encoders.backbone import load_backbone
 from encoders.encoder import Encoder
@@ -101,14 +101,6 @@ def test_a_family_with_other_names_than_llama_s_is_refused_with_the_targets_that
     add_lora(backbone, {**lora, "targets": targets}, 0, fused=False)
     adapted = {name.split(".lora_")[0] for name, p in backbone.named_parameters() if ".lora_" in name}
     assert len({name.split(".")[-1] for name in adapted}) == len(targets) > 2
-
-
-def test_sliding_windows_are_cut_unless_asked_for(folder):
-    backbone, _ = loaded(folder, "bi", "model.sliding_window=true")
-    if folder.name.startswith(("mistral", "qwen20", "gemma3")):
-        assert not sight(backbone).all(), "the window is kept by flag"
-        with pytest.raises(UserError, match="attn=bi does not hold"):
-            probe(backbone, pattern_of({"name": "bi"}))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -10,6 +10,7 @@ from encoders.backbone import load_backbone
 from encoders.loading import build_encoder, load_run
 from encoders.precision import PRECISIONS
 from records.run_folder import RunFolder
+from tests.triples import quick_run, write_triples
 from training.checks import check_sizes
 
 CPU = torch.device("cpu")
@@ -17,18 +18,9 @@ INSTALLED = find_spec("bitsandbytes")
 
 
 @pytest.fixture
-def quantised(compose_cell, pairs):
+def quantised(compose_cell, tmp_path):
     """A cell of two steps on the small model in four bits."""
-    words = ["model.quantise=nf4", "data=jsonl", f"data.path='{pairs}'", "data.validation=4", "trainer.max_steps=2"]
-    words += ["trainer.global_batch_size=8", "trainer.progress=false", "logging.tensorboard=false"]
-    return compose_cell("mean", "bi", *words)
-
-
-@pytest.fixture(scope="module")
-def pairs(tmp_path_factory):
-    from tests.triples import write_triples
-
-    return write_triples(tmp_path_factory.mktemp("pairs") / "pairs.jsonl")
+    return compose_cell("mean", "bi", "model.quantise=nf4", *quick_run(write_triples(tmp_path / "pairs.jsonl")))
 
 
 @pytest.mark.skipif(bool(INSTALLED), reason="bitsandbytes is installed")

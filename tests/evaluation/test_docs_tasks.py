@@ -3,20 +3,17 @@
 import random
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from datasets import Dataset
-from scipy.stats import spearmanr
 
 from cli.compose import composed
 from corpora.copies import distinct
 from corpora.docstrings import read_docstrings
-from evaluation.scoring import Options, score
 from evaluation.tasks import docs
-from evaluation.tasks.chosen import listed, mteb_task
+from evaluation.tasks.chosen import listed
 from evaluation.tasks.docs import cached, graded, package_tasks, shortened, similarity, summarization
 from evaluation.tasks.docs_documents import Document, Sizes, cut, select
-from evaluation.tasks.task_data import TYPES, TaskData, texts_of_task
+from evaluation.tasks.task_data import TaskData, texts_of_task
 
 SIZES = Sizes(documents=120, queries=50, classes=5, summarized=12)
 PACKAGES = composed("evaluate", ["benchmark=docstrings"]).benchmark.packages
@@ -197,37 +194,6 @@ def test_a_body_is_summed_up_better_or_worse(tasks: dict, documents: list) -> No
         assert set(relevance) == {0, 1, 2, 3, 4}
         assert {summary[other].key for other in machine[2:]} <= queries
         assert len(set(machine)) == len(machine)
-
-
-def test_mteb_scores_what_the_vectors_say(tasks: dict, candidate, bag) -> None:
-    class Untied(bag):
-        """With a little of each text's own noise: equal cosines would be ranked by their rounding."""
-
-        def encode(self, texts, instruction="", progress=None):
-            noise = [np.random.default_rng(list(text.encode())).normal(size=self.embedding_dim) for text in texts]
-            return super().encode(texts, instruction) + 0.01 * np.array(noise, dtype=np.float32)
-
-    encoder = Untied()
-    outcome = score(candidate(encoder=Untied()), [mteb_task(tasks[kind]) for kind in TYPES[-2:]], Options())
-    found = dict(outcome.scores.values())
-
-    def cosines(left: list[str], right: list[str]) -> np.ndarray:
-        one, other = (np.asarray(encoder.encode(texts, ""), dtype=float) for texts in (left, right))
-        lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
-        return (one * other).sum(axis=1) / lengths
-
-    pairs = tasks["STS"].content["test"]
-    expected = spearmanr(cosines(pairs["sentence1"], pairs["sentence2"]), pairs["score"]).statistic
-    assert found["STS"] == pytest.approx(expected, abs=1e-5)
-    rows = tasks["Summarization"].content["test"]
-    each = [
-        spearmanr(cosines(body * len(machine), machine), relevance).statistic
-        for body, machine, relevance in zip(
-            rows["human_summaries"], rows["machine_summaries"], rows["relevance"], strict=True
-        )
-    ]
-    assert found["Summarization"] == pytest.approx(np.mean(each), abs=1e-5)
-    assert all(0.1 < value < 0.95 for value in found.values())  # words that both share tell something, not all
 
 
 def test_no_subpackage_no_grade() -> None:

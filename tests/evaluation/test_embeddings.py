@@ -3,11 +3,13 @@
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
 
+from cli.compose import composed, plain
 from cli.errors import UserError
 from encoders.loading import untrained
 from evaluation.embeddings import Embeddings, EmbeddingStore, keys_of
@@ -108,6 +110,14 @@ def test_queries_get_the_instruction_and_documents_do_not(folder, candidate, bag
     assert {instruction for instruction, _ in encoder.seen} == {"", said}
     assert sum(instruction == said for instruction, _ in encoder.seen) == 9
     assert "-table" in outcome.folder.name  # scores with instructions never mix with scores without
+
+
+def test_each_side_is_written_as_the_template_of_the_run_says(folder, candidate, bag) -> None:
+    encoder, config = bag(), plain(composed("train", ["template=e5"]))
+    made = candidate(encoder=encoder)
+    run = replace(made, manifest=made.manifest | {"config": config})
+    score(run, [mteb_task(d) for d in folder_tasks(folder, ["Asked"])], Options())
+    assert {written for written, _ in encoder.seen} == {"query: {text}", "passage: {text}"}
 
 
 def test_what_overflows_in_float16_is_not_called_divergence(compose_cell, small_model, tmp_path) -> None:

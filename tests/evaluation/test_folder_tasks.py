@@ -30,13 +30,6 @@ def test_the_scale_of_grades_and_the_main_score_reach_mteb(folder: Path) -> None
     assert (task.metadata.main_score, task.metadata.prompt) == ("pearson", "p")
 
 
-def test_a_measure_that_mteb_does_not_compute_is_named(folder: Path, candidate) -> None:
-    about = {"name": "Graded", "type": "STS", "main_score": "cosine_sperman"}
-    (folder / "Graded" / "task.json").write_text(json.dumps(about))
-    why = score(candidate(), [mteb_task(folder_tasks(folder, ["Graded"])[0])], Options()).failed["Graded"]
-    assert "mteb computes no cosine_sperman for Graded" in why
-
-
 UNEQUAL = '{"text": "a", "human_summaries": ["b"], "machine_summaries": ["c"], "relevance": [1, 2]}'
 BROKEN = [
     ("Graded/test.jsonl", '{"sentence1": "a", "sentence2": "b"}', "line 1: the column 'score' is missing"),

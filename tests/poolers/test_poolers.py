@@ -6,12 +6,12 @@ import types
 import pytest
 import torch
 
-from cli.compose import CONF, composed, plain
+from cli.compose import composed, plain
 from cli.errors import UserError
 from poolers.shared import registry
 from poolers.shared.base import BOS, EOS, INSTRUCTION, PAD, TEXT, RoutedStates, TokenView
 from poolers.shared.cross_attention import CrossAttentionHead
-from poolers.shared.registry import build_pooler, check_pooler, pooler_class, pooler_names
+from poolers.shared.registry import build_pooler, check_pooler, pooler_class
 from tests.cells import CELLS
 
 D, L, T = 8, 3, 7
@@ -205,11 +205,6 @@ def test_contract(name, attn):
         (out * torch.linspace(-1, 1, D)).sum().backward()
         unused = [n for n, p in pooler.named_parameters() if p.grad is None]
         assert not unused, f"parameters outside the graph: {unused}"
-
-
-@pytest.mark.parametrize("name", pooler_names())
-def test_one_design_one_yaml(name):
-    assert (CONF / "pooler" / f"{name}.yaml").is_file()
 
 
 def test_the_heads_start_is_its_own_stream():

@@ -31,24 +31,6 @@ def test_the_default_cell():
     )
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        "lora.r=8",
-        "trainer.max_steps=3",
-        "pooler.num_queries=8",
-        "lora.targets=[q_proj]",
-        "model=qwen2_0_5b",
-        "study=mine",
-    ],
-)
-def test_any_other_key_moves_the_study(other):
-    usual = folder("pooler=multilayer", "attn=bi")
-    moved = folder("pooler=multilayer", "attn=bi", other)
-    assert moved != usual
-    assert moved.parts[-2:] == usual.parts[-2:]
-
-
 @pytest.mark.parametrize("study", ["", "' '", ".."])
 @pytest.mark.parametrize(
     "command", [["train.py", "check=true"], ["evaluate.py", "run=null", "benchmark=docstrings_smoke"]]

@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from tests.started import ROOT, run_here, start
-from tests.triples import write_triples
+from tests.triples import quick_run, write_triples
 
 pytestmark = pytest.mark.slow
 STUDY = "small+experiment-bundled"
@@ -23,15 +23,7 @@ SCORED = ["benchmark=docstrings_smoke", "tasks=[DocsNetworkxClassification,DocsN
 def training_words(small_model, tmp_path_factory):
     """Words of train.py for runs of two steps."""
     pairs = write_triples(tmp_path_factory.mktemp("data") / "pairs.jsonl")
-    words = [
-        "experiment=bundled",
-        "data=jsonl",
-        f"data.path={pairs}",
-        "data.validation=4",
-        f"model.path={small_model}",
-        "max_length=16",
-    ]
-    words += ["trainer.max_steps=2", "trainer.global_batch_size=8", "study=small", "logging.tensorboard=false"]
+    words = [*quick_run(pairs), "experiment=bundled", f"model.path={small_model}", "max_length=16", "study=small"]
     return lambda folder: [*words, f"runs_dir={folder}"]
 
 

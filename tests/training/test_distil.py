@@ -9,6 +9,7 @@ import torch
 from cli.errors import UserError
 from corpora.triples import Triple
 from records.run_folder import RunFolder
+from tests.triples import quick_run
 from training.checks import check_sizes
 from training.objectives.distil import distilled, taught
 from training.run import train_run
@@ -80,10 +81,7 @@ def cfg(compose_cell, tmp_path):
     names = {"query": "query", "positive": "positive", "negative": "negatives", "scores": "scores"}
     rows = [{key: getattr(t, of) for key, of in names.items()} for t in TRIPLES * 6]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    quick = ["max_steps=2", "global_batch_size=8", "checkpoint_every=0", "progress=false"]
-    words = [*(f"trainer.{q}" for q in quick), "objective=distil", "data=jsonl", f"data.path='{path}'"]
-    words += ["data.validation=4", "logging.tensorboard=false", "logging.csv=false", "lora.dropout=0"]
-    return compose_cell("mean", "causal", *words)
+    return compose_cell("mean", "causal", *quick_run(path), "objective=distil")
 
 
 def test_data_without_scores_or_negatives_are_refused(cfg, tmp_path):

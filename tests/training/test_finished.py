@@ -6,36 +6,25 @@ import shutil
 import pytest
 
 from tests.started import run_here
+from tests.triples import quick_run
+
+
+def trained(model, pairs, folder, *more, steps=2):
+    """Give train.py a short run in `folder`; return its exit code and what it says."""
+    words = [*quick_run(pairs, steps), "experiment=bundled", "pooler=mean", "attn=causal", f"model.path={model}"]
+    words += ["precision=fp32", "max_length=48", "accelerator=cpu", "trainer.threads=1"]
+    done = run_here("train.py", *more, *words, f"runs_dir={folder / 'runs'}", f"cache_dir={folder / 'cache'}")
+    return done.returncode, done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
 def command(small_model, pairs, tmp_path_factory):
     """A command that trains two steps: (run it, its copy of the small model, its copy of the pairs)."""
     folder = tmp_path_factory.mktemp("finished")
-    model, data = folder / "model", folder / "pairs.jsonl"
-    shutil.copytree(small_model, model)
-    shutil.copy(pairs, data)
-    words = [
-        "experiment=bundled",
-        "pooler=mean",
-        "attn=causal",
-        f"model.path={model}",
-        "precision=fp32",
-        "max_length=48",
-        "accelerator=cpu",
-    ]
-    words += ["trainer.max_steps=2", "trainer.global_batch_size=8", "objective.warmup=1", "trainer.progress=false"]
-    words += ["data=jsonl", f"data.path={data}", "data.validation=4", "trainer.validate_every=2"]
-    words += [
-        "logging.tensorboard=false",
-        "trainer.threads=1",
-        f"runs_dir={folder / 'runs'}",
-        f"cache_dir={folder / 'c'}",
-    ]
+    model, data = shutil.copytree(small_model, folder / "model"), shutil.copy(pairs, folder / "pairs.jsonl")
 
     def run():
-        done = run_here("train.py", *words)
-        return done.returncode, done.stdout + done.stderr
+        return trained(model, data, folder, "trainer.validate_every=2")
 
     assert run()[0] == 0
     return run, model, data
@@ -76,23 +65,12 @@ def test_a_finished_run_is_compared_with_its_base(command):
 @pytest.mark.slow
 def test_a_named_study(small_model, pairs, tmp_path):
     """Through train.py and Hydra."""
-    words = ["pooler=mean", "attn=causal", f"model.path={small_model}", "precision=fp32", "max_length=48"]
-    words += [
-        "experiment=bundled",
-        "accelerator=cpu",
-        "trainer.max_steps=1",
-        "trainer.global_batch_size=8",
-        "objective.warmup=1",
-    ]
-    words += ["data=jsonl", f"data.path={pairs}", "data.validation=4", "trainer.progress=false", "trainer.threads=1"]
-    words += ["logging.tensorboard=false", f"runs_dir={tmp_path}", f"cache_dir={tmp_path / 'cache'}", "study=held"]
 
     def run(*more):
-        done = run_here("train.py", *more, *words)
-        return done.returncode, done.stdout + done.stderr
+        return trained(small_model, pairs, tmp_path, *more, "study=held", steps=1)
 
     def r_of(study):
-        manifest = tmp_path / f"held+experiment-bundled{study}" / "mean-causal" / "seed0" / "manifest.json"
+        manifest = tmp_path / "runs" / f"held+experiment-bundled{study}" / "mean-causal" / "seed0" / "manifest.json"
         return json.loads(manifest.read_text())["config"]["lora"]["r"]
 
     assert run()[0] == 0

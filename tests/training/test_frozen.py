@@ -16,6 +16,7 @@ from encoders.loading import build_tokenizer, load_run
 from poolers.shared.registry import build_pooler
 from records.files import stream_seed
 from records.run_folder import RunFolder
+from tests.triples import quick_run
 from training import run
 from training.batches import BatchOrder, split
 from training.checks import check_sizes
@@ -28,11 +29,8 @@ STEPS, BATCH = 4, 8
 @pytest.fixture
 def cell(compose_cell, pairs, tmp_path):
     """Compose a frozen cell that trains four quick steps; its cache is the test's own."""
-    quick = [f"trainer.max_steps={STEPS}", f"trainer.global_batch_size={BATCH}", "trainer.checkpoint_every=2"]
-    quick += ["objective.hard_negatives=1"]
-    quick += ["trainer.progress=false", "data=jsonl", f"data.path='{pairs}'", "data.validation=4"]
-    quick += ["objective.warmup=1", "objective.temperature=0.05"]
-    quick += ["logging.tensorboard=false", "backbone.frozen=true"]
+    quick = [*quick_run(pairs, STEPS, checkpoint=2), "backbone.frozen=true"]
+    quick += ["objective.hard_negatives=1", "objective.temperature=0.05"]
 
     def compose(pooler="multilayer", attn="bi", *words):
         return compose_cell(pooler, attn, *quick, *words) | {"cache_dir": str(tmp_path / "cache")}

@@ -11,11 +11,10 @@ from time import perf_counter
 import pytest
 
 from records.run_folder import RunFolder
+from tests.triples import quick_run
 from training import run as running
 
 KILLS = 20
-WORDS = ["trainer.max_steps=8", "trainer.global_batch_size=8", "trainer.checkpoint_every=1", "trainer.progress=false"]
-WORDS += ["trainer.threads=1", "objective.warmup=1", "logging.tensorboard=false", "data=jsonl", "data.validation=4"]
 FILES = ("adapter/adapter_model.safetensors", "head.safetensors")
 FACTS = ("status", "steps", "batch_order_sha256", "tokens", "flops", "loss", "validation_ndcg_at_10", "data")
 
@@ -44,7 +43,8 @@ def ending(folder):
 
 @pytest.mark.slow
 def test_twenty_kills_at_random_moments_change_nothing(compose_cell, pairs, tmp_path):
-    config = compose_cell("multilayer", "bi", *WORDS, f"data.path='{pairs}'", f"cache_dir='{tmp_path / 'cache'}'")
+    words = [*quick_run(pairs, 8, checkpoint=1), "trainer.threads=1", "logging.csv=true"]
+    config = compose_cell("multilayer", "bi", *words, f"cache_dir='{tmp_path / 'cache'}'")
     running.training_flops(config)  # kept for all that are forked
     assert in_a_process(config, tmp_path / "first") == 0  # fills the caches that its twin finds
     begun = perf_counter()

@@ -11,7 +11,7 @@ from corpora.triples import read_triples
 from encoders.loading import load_run
 from records.manifest import read_manifest
 from records.run_folder import RunFolder
-from tests.triples import write_triples
+from tests.triples import quick_run, write_triples
 from training.mine.command import run
 from training.run import train_run
 
@@ -30,9 +30,7 @@ def pairs(tmp_path_factory):
 @pytest.fixture(scope="module")
 def finished(compose_cell, pairs, tmp_path_factory):
     """The folder of a run of one step."""
-    words = ["max_steps=1", "global_batch_size=8", "checkpoint_every=0"]
-    words = [*(f"trainer.{w}" for w in words), "data=jsonl", f"data.path='{pairs}'", "data.validation=4"]
-    cfg = compose_cell("mean", "bi", *words, "logging.tensorboard=false", "logging.csv=false")
+    cfg = compose_cell("mean", "bi", *quick_run(pairs, steps=1))
     folder = tmp_path_factory.mktemp("runs") / "tests" / "mean-bi" / "seed0"
     train_run(cfg, RunFolder(folder))
     return folder

@@ -17,6 +17,7 @@ from evaluation.candidates import candidates, configured
 from records.earlier_runs import ADAPTER, read_starts
 from records.run_folder import RunFolder
 from tests.contract.conftest import TEXTS, apart, embed
+from tests.triples import quick_run
 from training.checks import check_sizes, refuse_changed
 from training.cost import empty_encoder, parameters
 from training.objectives.infonce import InfoNCE
@@ -28,9 +29,7 @@ ROUTER = "adapter/router.safetensors"
 @pytest.fixture(scope="module")
 def cell(compose_cell, pairs):
     """Compose a cell that trains four quick steps."""
-    words = ["max_steps=4", "global_batch_size=8", "checkpoint_every=2", "progress=false"]
-    words = [f"trainer.{w}" for w in words] + ["data=jsonl", f"data.path='{pairs}'", "data.validation=4"]
-    words += ["objective.warmup=1", "objective.lr=2e-2", "logging.tensorboard=false", "logging.csv=false"]
+    words = [*quick_run(pairs, 4, checkpoint=2), "objective.lr=2e-2"]
     return lambda *more: compose_cell("mean", "bi", *words, *more)
 
 

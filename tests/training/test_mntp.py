@@ -10,11 +10,8 @@ from transformers import AutoModelForCausalLM
 from cli.errors import UserError
 from corpora.triples import Triple
 from poolers.shared.base import BOS
-from records.run_folder import RunFolder
-from tests.training.raw_stages import quick_stage
 from training.checks import check_sizes
 from training.objectives.mntp import MNTP, blocks
-from training.run import train_run
 from training.set_up import set_up
 
 TEXTS = ["the sum of two arrays", "a new array is returned with the same shape", "type of its first argument"]
@@ -82,16 +79,6 @@ def test_the_head_is_the_base_s_own_tied_or_not(headed_model, small_model, compo
     assert torch.equal(objective.loss.head, theirs.lm_head.weight)
     with pytest.raises(UserError, match="has no language-model head"):
         mntp(compose_cell("mean", "bi", "objective=mntp", f"model.path={small_model}"))
-
-
-@pytest.mark.slow
-def test_a_stage_learns(compose_cell, headed_model, lines, tmp_path):
-    words = quick_stage("mntp", headed_model, lines)
-    cfg = compose_cell("mean", "bi", *words, "objective.lr=2e-2", "trainer.max_steps=6", "objective.mask_share=0.5")
-    train_run(cfg, RunFolder(tmp_path))
-    manifest = RunFolder(tmp_path).manifest()
-    assert manifest["held_out"]["after"]["loss"] < manifest["held_out"]["before"]["loss"]
-    assert (manifest["status"], manifest["data"]["texts"], manifest["parameters"]["head"]) == ("finished", 39, 0)
 
 
 @pytest.mark.parametrize(

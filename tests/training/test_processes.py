@@ -7,11 +7,8 @@ from safetensors.torch import load_file
 from encoders.precision import best_device
 from records.run_folder import RunFolder
 from tests.processes import run_together, slurm, started_by, torchrun
+from tests.triples import quick_run
 from training.run import train_run
-
-WORDS = ["pooler=multilayer", "attn=bi", "precision=fp32", "max_length=48", "accelerator=cpu", "trainer.max_steps=3"]
-WORDS += ["trainer.global_batch_size=8", "token_budget=128", "data=jsonl", "data.validation=4", "objective.warmup=1"]
-WORDS += ["logging.tensorboard=false", "trainer.progress=false", "trainer.threads=1"]
 
 
 def train_in(jobs):
@@ -23,12 +20,13 @@ def train_in(jobs):
 
 @pytest.mark.slow
 def test_processes_of_torchrun_and_slurm_make_the_run_of_one(compose_cell, pairs, tmp_path):
-    cfg = compose_cell("multilayer", "bi", *WORDS[4:], f"data.path='{pairs}'")
+    quick = [*quick_run(pairs, 3), "token_budget=128", "trainer.threads=1"]
+    cfg = compose_cell("multilayer", "bi", *quick)
     train_run(cfg, RunFolder(tmp_path / "one"))
     jobs, folders = [], []
     for starter, nodes, devices in ((torchrun, 2, 2), (slurm, 2, 1)):
-        words = [*WORDS, "experiment=bundled", f"data.path='{pairs}'", f"model.path={cfg['model']['path']}"]
-        words += [f"runs_dir={tmp_path / starter.__name__}"]
+        words = [*quick, "experiment=bundled", "pooler=multilayer", "attn=bi", f"model.path={cfg['model']['path']}"]
+        words += ["precision=fp32", "max_length=48", "accelerator=cpu", f"runs_dir={tmp_path / starter.__name__}"]
         folders.append(tmp_path / starter.__name__)
         jobs.append((starter, nodes, devices, words))
     train_in(jobs)

@@ -23,28 +23,6 @@ def test_models_one_to_five_are_the_cells_of_the_study():
     assert found == set(cells)
 
 
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [
-        ("e5", ("mean", "bi", "e5", True)),
-        ("gritlm", ("mean", "bi", "gritlm", False)),
-        ("repllama", ("eos", "causal", "repllama", False)),
-        ("echo_last", ("eos", "causal", "echo", False)),
-        ("nv_embed", ("latent", "bi", "instruct", False)),
-        ("bellm", ("eos", "bi_last", "instruct", False)),
-    ],
-)
-def test_what_is_published(name, found):
-    cfg = plain(composed("train", [f"design={name}"]))
-    pooler = cfg["pooler"]
-    assert (
-        pooler["name"],
-        cfg["attn"]["name"],
-        cfg["template"]["name"],
-        pooler.get("pool_instruction", False),
-    ) == found
-
-
 PAPER = sorted(f"paper/{path.stem}" for path in (CONF / "experiment" / "paper").glob("*.yaml"))
 
 

@@ -9,6 +9,7 @@ from safetensors.torch import load_file
 from cli.errors import UserError
 from records.run_folder import RunFolder
 from tests.started import start
+from tests.triples import quick_run
 from training.checks import MAY_CHANGE, check_sizes, continued
 from training.large_batch import LargeBatch
 from training.loop import LAST
@@ -21,9 +22,7 @@ from training.validation import Validation
 @pytest.fixture(scope="module")
 def cell(compose_cell, pairs):
     """Compose a cell that trains four quick steps on the triples of a file."""
-    words = ["max_steps=4", "global_batch_size=8", "checkpoint_every=2", "validate_every=2", "progress=false"]
-    words = [*(f"trainer.{w}" for w in words), "data=jsonl", f"data.path='{pairs}'", "data.validation=4"]
-    words += ["objective.warmup=1", "logging.tensorboard=false"]
+    words = [*quick_run(pairs, 4, checkpoint=2), "trainer.validate_every=2", "logging.csv=true"]
     return lambda pooler="multilayer", attn="bi", *more: compose_cell(pooler, attn, *words, *more)
 
 
@@ -110,9 +109,8 @@ def test_two_processes_give_the_same_run_and_leave_the_next_of_a_sweep_alone(cel
     cfg = cell("multilayer", "bi")
     train_run(cfg, RunFolder(tmp_path / "one"))
     words = ["pooler=multilayer", "attn=bi", f"model.path={cfg['model']['path']}", "precision=fp32", "max_length=48"]
-    words += ["accelerator=cpu", "trainer.max_steps=4", "trainer.global_batch_size=8", "trainer.checkpoint_every=2"]
-    words += ["data=jsonl", f"data.path='{cfg['data']['path']}'", "data.validation=4", "trainer.validate_every=2"]
-    words += ["objective.warmup=1", "logging.tensorboard=false", "trainer.progress=false", "trainer.threads=1"]
+    words += ["accelerator=cpu"]
+    words += [*quick_run(cfg["data"]["path"], 4, checkpoint=2), "trainer.validate_every=2", "trainer.threads=1"]
     done = start("train.py", "-m", *words, "experiment=bundled", "trainer.devices=2,1", f"runs_dir={tmp_path / 'two'}")
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.count("loss") == 2, "each run ends once, in one process"

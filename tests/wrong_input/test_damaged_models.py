@@ -12,7 +12,7 @@ from encoders.loading import load_run, loaded, untrained
 from records.run_folder import RunFolder
 from tests.encoders.test_checkpoint import model_of
 from tests.started import ROOT
-from tests.triples import write_triples
+from tests.triples import quick_run, write_triples
 from tests.wrong_input.damages import faults
 from training.run import train_run
 
@@ -21,9 +21,7 @@ from training.run import train_run
 def trained(compose_cell, tmp_path_factory) -> tuple[Path, dict]:
     """The folder and configuration of a run of one step, with an adapter and a head."""
     folder = tmp_path_factory.mktemp("trained")
-    quick = ["max_steps=1", "global_batch_size=8", "checkpoint_every=0", "progress=false"]
-    words = [f"trainer.{word}" for word in quick] + ["logging.tensorboard=false", "logging.csv=false", "data=jsonl"]
-    words += [f"data.path='{write_triples(folder / 'triples.jsonl')}'", "data.validation=4", "objective.warmup=1"]
+    words = quick_run(write_triples(folder / "triples.jsonl"), steps=1)
     cfg, run = compose_cell("lastlayer", "bi", *words), folder / "s" / "lastlayer-bi" / "seed0"
     train_run(cfg, RunFolder(run))
     return run, cfg
@@ -70,9 +68,8 @@ def test_a_tokenizer_of_a_larger_model(tmp_path, small_model):
 def test_a_run_is_loaded_on_the_base_that_it_was_trained_on(tmp_path, small_model, compose_cell):
     """Weights of the same shapes in the same place, or another tokenizer, are another base."""
     base, run = shutil.copytree(small_model, tmp_path / "base"), tmp_path / "s" / "mean-bi" / "seed0"
-    words = ["trainer.max_steps=1", "trainer.global_batch_size=8", "data=jsonl", "data.validation=4"]
-    words += [f"data.path='{write_triples(tmp_path / 'triples.jsonl')}'", f"model.path='{base}'", "objective.warmup=1"]
-    cfg = compose_cell("mean", "bi", *words)
+    words = quick_run(write_triples(tmp_path / "triples.jsonl"), steps=1)
+    cfg = compose_cell("mean", "bi", *words, f"model.path='{base}'")
     train_run(cfg, RunFolder(run))
     weights, tokenizer = base / "model.safetensors", base / "tokenizer.json"
     before = load_run(run, cfg).encode(["the sum"])
@@ -109,9 +106,8 @@ def hub(tmp_path, small_model, monkeypatch):
 
 def test_a_run_keeps_to_the_commit_of_the_hub_that_it_was_trained_on(hub, tmp_path, compose_cell):
     run, trained_on = tmp_path / "s" / "mean-bi" / "seed0", hub("a" * 40)
-    words = ["trainer.max_steps=1", "trainer.global_batch_size=8", "data=jsonl", "data.validation=4"]
-    words += [f"data.path='{write_triples(tmp_path / 'triples.jsonl')}'", "model.path=who/what", "objective.warmup=1"]
-    cfg = compose_cell("mean", "bi", *words)
+    words = quick_run(write_triples(tmp_path / "triples.jsonl"), steps=1)
+    cfg = compose_cell("mean", "bi", *words, "model.path=who/what")
     train_run(cfg, RunFolder(run))
     assert RunFolder(run).manifest()["base_revision"] == "a" * 40
     before, start = load_run(run, cfg), loaded(cfg, run / "start")

@@ -140,15 +140,6 @@ def test_seeds_within_a_design_agree_in_all_but_the_seed(planted, study, read_wo
     assert "eos-causal (seed 1)" in markdown(error.value.table)
 
 
-def test_the_published_confound_is_a_note(study, read_words, spread_scores):
-    for design in ("multilayer-causal", "multilayer-bi", "lastlayer-bi", "lastlayer-causal"):
-        study.run(design, spread_scores(0.3))
-    (note,) = [n for n in read_words(f"scores={study.root}").notes if n.startswith("Between")]
-    assert note.endswith(
-        " multilayer-causal and multilayer-bi not only attn differs but also pooler.tokens (last, mean)."
-    )
-
-
 def test_untrained_references_are_held_to_what_both_state(planted, study, read_words, spread_scores):
     planted()
     words = (f"scores={study.root}", "models=[eos-*,eos-causal-untrained]")
@@ -158,19 +149,6 @@ def test_untrained_references_are_held_to_what_both_state(planted, study, read_w
     with pytest.raises(NotControlledError, match="base_weights_sha256") as error:
         read_words(*words)
     assert "eos-causal (untrained)" in markdown(error.value.table)
-
-
-def test_the_table_precedes_the_one_line(planted, monkeypatch, capsys):
-    from analysis.__main__ import main
-
-    root = planted(_threads=2).root
-    monkeypatch.setattr("sys.argv", ["analysis", f"scores={root}"])
-    with pytest.raises(NotControlledError):
-        main()
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert re.search(r"\| threads \| 4 +\| eos-causal, multilayer-causal \|\n\| +\| 2 +\| lastlayer-bi", shown.err)
-    assert not (root / "analysis").exists()
 
 
 def test_a_mix_is_a_factor_by_its_shares_and_its_sources_must_agree(study, read_words, spread_scores):
@@ -242,10 +220,3 @@ def test_a_missing_and_an_edited_manifest_are_named(planted, study, read_words):
     path.unlink()
     with pytest.raises(UserError, match=r"s__eos-causal/seed0@.* has no manifest.json"):
         read_words(f"scores={study.root}")
-
-
-def test_scores_of_a_half_finished_run_are_left_out_by_name(planted, read_words):
-    result = read_words(f"scores={planted(_status='running').root}")
-    assert list(result.compared.designs) == ["eos-causal", "multilayer-causal"]
-    (note,) = [note for note in result.notes if note.startswith("Left out")]
-    assert "s__lastlayer-bi/seed0@" in note

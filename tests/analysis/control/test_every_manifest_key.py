@@ -15,7 +15,7 @@ from analysis.manifests.designs import design_of, read_manifest
 from records.manifest import below
 from records.run_folder import RunFolder
 from tests.analysis.manifests import evaluation, seal
-from tests.triples import write_triples
+from tests.triples import quick_run, write_triples
 from training.run import train_run
 
 TWINS = 50
@@ -59,9 +59,7 @@ NOT_COMPARED = {  # and why
 def manifests(compose_cell, tmp_path_factory) -> dict[str, dict]:
     """Of a run of one step of two designs, as if they had been scored on two tasks."""
     folder, found = tmp_path_factory.mktemp("audited"), {}
-    quick = ["max_steps=1", "global_batch_size=8", "checkpoint_every=0", "progress=false"]
-    words = [f"trainer.{word}" for word in quick] + ["logging.tensorboard=false", "logging.csv=false", "data=jsonl"]
-    words += [f"data.path='{write_triples(folder / 'triples.jsonl')}'", "data.validation=4", "objective.warmup=1"]
+    words = quick_run(write_triples(folder / "triples.jsonl"), steps=1)
     for pooler, attn in (("mean", "causal"), ("lastlayer", "bi")):
         run = folder / "s" / f"{pooler}-{attn}" / "seed0"
         train_run(compose_cell(pooler, attn, *words), RunFolder(run))

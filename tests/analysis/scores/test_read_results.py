@@ -70,25 +70,6 @@ def test_experiments_and_revisions(tmp_path, read_words, task_writer):
         read_words(f"scores={tmp_path}", "revision=r9")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("{", r"SciFact.json cannot be read: .*line 1"),
-        ('{"test": 1}', 'has no "scores". It is no result as mteb writes it today'),
-        ('{"scores": {"test": [{"main_score": NaN}]}}', "'default' is nan, not a number"),
-        ('{"scores": {"test": [{"hf_subset": "en"}]}}', "'en' is None"),
-        ('{"scores": {"test": [{"main_score": 1.2}]}}', r"is 1\.2, outside -1 to 1"),
-    ],
-)
-def test_bad_files_are_named(tmp_path, read_words, task_writer, text, message):
-    for model in ("one", "two"):
-        task_writer(tmp_path / "results" / model / "r", "SciFact", 0.5)
-    (tmp_path / "results" / "one" / "r" / "SciFact.json").write_text(text)
-    with pytest.raises(UserError, match=message) as error:
-        read_words(f"scores={tmp_path}", "missing=fail")
-    assert "SciFact.json" in str(error.value)
-
-
 def test_empty_folder_and_unknown_task(tmp_path, read_words, task_writer):
     with pytest.raises(UserError, match="No scores below"):
         read_words(f"scores={tmp_path}")

@@ -87,18 +87,6 @@ def test_the_task_that_carries_a_difference_is_named():
     assert f"without {TASKS[int(np.argmax(p))]}, {p_is(max(p))}" in note
 
 
-@pytest.mark.parametrize("lift", [0.0, 0.03])
-def test_one_pair_is_one_and_the_other_layout_names_the_test(lift):
-    scores = study(np.random.default_rng(1), lift)
-    two = compared(scores[:2], control="")
-    assert verdict(two).startswith(
-        f"The two designs {'differ' if lift else 'do not differ'} significantly: a - control, "
-    )
-    assert "family of 1 pair;" in pair_table(two).caption
-    assert "over 1 pair:" in power.section(two).tables[0].caption
-    assert " significantly from control over tasks and seeds (Holm" in verdict(compared(scores, layout="wilcoxon"))
-
-
 @pytest.mark.parametrize(("shift", "within"), [(0.0, "yes"), (0.0085, "-")])
 def test_equivalence_is_a_column(shift, within):
     rng = np.random.default_rng(6)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from analysis.formats import Unit, count, p_text, typeset
-from analysis.render import BEST, SECOND, Table, escape_latex, escape_markdown, html, latex, markdown, texts
+from analysis.render import BEST, Table, escape_latex, escape_markdown, html, latex, markdown, texts
 
 markdown_it = pytest.importorskip("markdown_it")
 
@@ -43,12 +43,6 @@ def test_a_name_in_a_cell_is_shown_as_it_is(name):
     assert [unescape(text) for text in shown] == [typeset(f"{name} - {name}"), typeset(name)]
 
 
-def test_what_is_no_markup_stays_legible():
-    for text in ("missing=drop_tasks", "p = 0.03, < 0.001", "[+0.1, +2.1]", "R&D", "C:dir", "a-b - c-d"):
-        assert escape_markdown(text) == text
-    assert escape_markdown("two\nlines") == "two lines"
-
-
 def test_numbers_have_the_units_of_the_field():
     percent, fraction = Unit(), Unit(percent=False, digits=4)
     assert [percent.score(0.4324), percent.signed(0.0068), percent.signed(-0.0001)] == ["43.2", "+0.7", "+0.0"]
@@ -59,15 +53,6 @@ def test_numbers_have_the_units_of_the_field():
     found = [p_text(p) for p in (0.127, 0.05, 0.0077, 0.0009, 1.0, math.nan)]
     assert found == ["0.13", "0.05", "0.0077", "< 0.001", "1", "-"]
     assert [count(x) for x in (None, 999, 41_900_000)] == ["-", "999", "41.9 M"]
-
-
-def test_the_second_of_a_column_is_named_as_it_is_drawn():
-    table = Table("x", "X", "underlined: second", pd.DataFrame({"a": ["b"], "n": [1]}), emphasis={(0, "n"): SECOND})
-    for text, parts in (
-        (markdown(table), ["*1*", "italic: second"]),
-        (latex(table), [r"\underline{1}", table.caption]),
-    ):
-        assert all(part in text for part in parts)
 
 
 def test_a_name_that_repeats_stands_once_but_a_value_below_another_name_stays():
