@@ -72,7 +72,7 @@ def seal(value: dict[str, Any]) -> dict[str, Any]:
 
 def _plant(value: dict[str, Any], path: list[str], new: Any) -> None:
     for key in path[:-1]:
-        value = value[key]
+        value = value.setdefault(key, {})
     if new is None:
         value.pop(path[-1], None)
     else:

@@ -1,23 +1,12 @@
 """Figures draw the numbers of their tables, mark what is significant, and hold up under bad inputs."""
 
-import shutil
-import subprocess
-
 import numpy as np
-import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection
 
-from analysis.drawings.drawing import figure_bytes, figure_files, write_figures
 from analysis.drawings.fit import short_names
-from analysis.settings import Settings
-from analysis.tables.compared_pairs import compare_pairs
-from analysis.tables.comparison import Comparison
 from analysis.tables.pairs import forest
-from analysis.write import draw
-from tests.analysis.three_seeds import by_seed, long_frame
-
-ASKED = ("design_by_type", "pairs", "ranks")
+from tests.analysis.three_seeds import by_seed, compared
 
 
 def random(count, tasks=10):
@@ -25,29 +14,10 @@ def random(count, tasks=10):
     return np.round(rng.uniform(0.4, 0.6, (count, tasks)) + np.linspace(0, 0.2, count)[:, None], 4)
 
 
-def flat(drawings):
-    return {one.name: one for some in drawings.values() for one in some}
-
-
 def lines(axes):
     """The horizontal intervals of a panel: place -> (low, high)."""
     segments = [s for c in axes.collections if isinstance(c, LineCollection) for s in c.get_segments()]
     return {round(float(s[0][1])): tuple(sorted(float(x) for x in s[:, 0])) for s in segments}
-
-
-@pytest.fixture(scope="module")
-def wide(tmp_path_factory, analyse_words):
-    """Return a function: scores [designs, tasks] and names -> result; tasks are mteb's, of two types."""
-    folder = tmp_path_factory.mktemp("wide")
-    tasks = ["STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R", "SciFact", "ArguAna", "FiQA2018"]
-
-    def make(values, names, *words):
-        own = tasks[: values.shape[1]]
-        rows = [",".join([f'"{n}"', *map(repr, row)]) for n, row in zip(names, values.tolist(), strict=True)]
-        (folder / "wide.csv").write_text("\n".join([f"model,{','.join(own)}", *rows]) + "\n")
-        return analyse_words(f"scores={folder / 'wide.csv'}", *words)
-
-    return make
 
 
 def test_names_are_short_and_never_alike():
@@ -58,29 +28,9 @@ def test_names_are_short_and_never_alike():
     assert short["plain"] == "plain"
 
 
-def test_files_are_the_same_bytes_and_embed_their_fonts(wide, tmp_path):
-    result = wide(random(3), "abc")
-    one, other = (flat(draw(result))["forest"] for _ in range(2))
-    for kind in ("pdf", "png", "svg"):
-        assert figure_bytes(one, kind) == figure_bytes(other, kind), kind
-    paths = write_figures(figure_files([one]), tmp_path / "figures")
-    assert sorted(p.name for p in paths) == ["forest.pdf", "forest.png"]
-    pdf = (tmp_path / "figures" / "forest.pdf").read_bytes()
-    assert b"/Type3" not in pdf
-    assert b"/FontFile2" in pdf
-    if shutil.which("pdffonts"):
-        listed = subprocess.run(["pdffonts", str(paths[0])], capture_output=True, text=True, check=True).stdout
-        assert all("yes yes" in line for line in listed.splitlines()[2:])
-
-
 def of_pairs(values, names, seeds=1, control=""):
     """What the figure of pairs reads. values: [designs, tasks]."""
-    tasks = [f"t{k}" for k in range(values.shape[1])]
-    matrix = pd.DataFrame(values.T, index=tasks, columns=list(names))
-    settings, types = Settings(scores=()), {"STS": tasks}
-    frame = long_frame(by_seed(values, seeds), list(names), tasks)
-    pairs = compare_pairs(matrix, types, settings, control, frame)
-    return Comparison(settings, {}, control, types, types, frame, matrix, pairs)
+    return compared(by_seed(values, seeds), names, {"STS": [f"t{k}" for k in range(values.shape[1])]}, control)
 
 
 @pytest.mark.parametrize("control", ["", "a", "c", "d"])

@@ -3,6 +3,11 @@
 import numpy as np
 import pandas as pd
 
+from analysis.manifests.designs import Design
+from analysis.settings import Settings
+from analysis.tables.compared_pairs import compare_pairs
+from analysis.tables.comparison import Comparison
+
 
 def by_seed(scores, seeds=3, sd=0.0004):
     """Return [..., seeds]: seeds stray from the scores, and their mean is the scores; one seed is the scores."""
@@ -16,6 +21,20 @@ def long_frame(cube, designs, tasks):
     place = pd.MultiIndex.from_product([designs, tasks, map(str, range(cube.shape[2]))])
     named = pd.DataFrame({"score": cube.ravel()}, index=place).rename_axis(["design", "task", "seed"])
     return named.reset_index()
+
+
+def compared(scores, designs, types, control="", **changes):
+    """What sections read of scores [designs, tasks, seeds], nan where a design lacks a seed.
+
+    designs: names `pooler-attn`. types: type -> tasks. changes: of the settings.
+    """
+    tasks = [task for of_type in types.values() for task in of_type]
+    blocks = types if len(types) == 1 else {**types, "All": tasks}
+    frame, settings = long_frame(scores, list(designs), tasks).dropna(), Settings(scores=(), **changes)
+    matrix = pd.DataFrame(np.nanmean(scores, axis=2).T, index=tasks, columns=list(designs))
+    named = {name: Design(name, "", *name.partition("-")[::2]) for name in designs}
+    pairs = compare_pairs(matrix, blocks, settings, control, frame)
+    return Comparison(settings, named, control, types, blocks, frame, matrix, pairs)
 
 
 def write_long(path, scores, designs, types, seeds=1, **how):

@@ -8,7 +8,7 @@ import pytest
 
 from analysis.statistics.wilcoxon import signed_rank
 from benchmarks import divergences, speed
-from benchmarks.contestants import DenseStep, OurStep, PeerStep, texts_of
+from benchmarks.contestants import OurStep, PeerStep, texts_of
 from cli.compose import composed, plain
 from cli.errors import UserError
 from tests.triples import WORDS
@@ -51,12 +51,6 @@ def test_sentence_transformers_has_our_loss_and_tokens(small_model, batch, poole
         assert any((a != b).any() for a, b in zip(before, step.trained, strict=True))
 
 
-def test_the_dense_limit_has_about_as_many_tokens(small_model, batch):
-    step = DenseStep(config(small_model))
-    tokens = sum(map(len, step.tokenizer(texts_of(batch))))
-    assert step(batch) == pytest.approx(tokens, abs=3 * len(batch) / 2)
-
-
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     """Words of train.py that read 30 triples, of which some share texts."""
@@ -72,13 +66,6 @@ def test_batches_repeat_no_text(data):
     assert [len(set(texts_of(batch))) for batch in work] == [24] * 2
     with pytest.raises(UserError, match="Lower batch or rounds"):
         speed.batches(cfg, 16, 1)
-
-
-def test_report_has_ratios_round_by_round():
-    rates = {"training": [10.0, 20.0], "dense limit": [20.0, 20.0], "matrices": [100.0, 100.0]}
-    training, dense = speed.report(rates, {"training": 2.0}).splitlines()[2:4]
-    assert "0.30 (0.22 to 0.38)" in training
-    assert "0.75 (0.55 to 0.95)" in dense
 
 
 def test_one_cell_is_measured(small_model, data, monkeypatch, capsys):

@@ -15,15 +15,11 @@ from evaluation.candidates import evaluate_words
     [
         ("pooler=multilayr", "no pooler 'multilayr'. Nearest: multilayer"),
         ("trainer.max_step=3", "no key 'trainer.max_step' in conf/train.yaml. Nearest: trainer.max_steps"),
-        ("modle=tiny", "Nearest: model"),
-        ("experiment=paper/mistrl", "Nearest: paper/mistral_7b"),
         ("data.path=a.txt", "It belongs to data=classes, data=graded, data=ir_data, data=jsonl, data=text"),
         ("hydra/launcher=basc", "no hydra/launcher 'basc'. Nearest: basic"),
         ("seed=${nothing}", "Interpolation key 'nothing' not found"),
         ("seed=0,1", "Ambiguous value for argument 'seed=0,1' 1. To use it as a list, use key=[value1,value2]"),
         ("pooler=[eos,mean]", "no option of pooler. Give one of them, or a run of each: -m"),
-        ("pooler=null", "no option of pooler. Give one of them"),
-        ("lora={rank: 3}", "no key 'lora.rank' in conf/train.yaml. Nearest: lora"),
         ("attn=true", "cannot be composed: Config group override must be a string"),
     ],
 )

@@ -78,7 +78,6 @@ def test_labels_of_docstrings_are_subpackages_or_packages(install_package, tmp_p
     [
         ("classes", '{"text": "a", "lable": 1}', r"line 1 has no 'label'; nearest is 'lable'. .*columns.label=lable"),
         ("classes", '{"text": "a", "label": 1.5}', r"line 1 has '1.5' as 'label'. It must be a text or a whole number"),
-        ("classes", '{"text": "a", "label": 1}\n{"text": "b", "label": 1}', "fewer than two labels"),
         ("graded", '{"first": "a", "second": "b", "score": "high"}', r"line 1 has 'high' as 'score'. .* finite number"),
     ],
 )  # fmt: skip

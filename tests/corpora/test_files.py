@@ -138,22 +138,16 @@ def test_several_files_and_globs_in_the_order_given(tmp_path):
 
 GOOD = '{"query": "q", "positive": "p"}\n'
 FAULTS = [
-    ("a.jsonl", "", "a.jsonl holds no record"),
     ("a.jsonl", GOOD + '{"query": "q"', "a.jsonl, line 2 is not JSON .*one object a line"),
     ("a.jsonl", '{"query": "q", "postive": "p"}', "line 1 has no 'positive'; nearest is 'postive'. Rename it"),
     ("a.jsonl", GOOD + '{"positive": "p", "text": "q"}', "line 2 has no 'query'; it has 'text'. .*data.columns.query="),
     ("a.jsonl", GOOD[:-2] + ', "negative": ["n", 4]}', r"line 1 has int '4' as 'negative\[1\]'"),
     ("a.jsonl", GOOD[:-2] + ', "scores": "high"}', "has 'high' as 'scores'. It must be a list of finite numbers"),
-    ("a.jsonl.gz", gzip.compress(GOOD.encode() * 999, mtime=0)[:-20], "a.jsonl.gz cannot be read: "),
-    ("a.csv", "what,then\nq,p\n", "a.csv, line 2 has no 'query'; it has 'what', 'then'"),
     ("a.csv", "query,positive\nq,p\nq,p,n\n", "a.csv, line 3 has more cells than the first line"),
     ("a.csv", "query,positive,negative\nq,p,\"['a', 'b']\"\n", "line 2 has a list that is not JSON"),
-    ("a.jsonl", "{}", "line 1 has no 'query'"),
     ("a.jsonl", '{"query": "q", "pos": []}', "line 1 has no text as 'pos'. Remove the record"),
-    ("a.jsonl", '{"query": "q", "pos": ["p", ""]}', r"line 1 has no text as 'pos\[1\]'"),
     ("a.jsonl", '{"query": "q", "pos": ["p", "r"], "scores": [1]}', "line 1 has 2 texts as 'pos'. Give one, or"),
     ("a.tsv", 'query\tpositive\n"q" r\tp\n', "a.tsv, after line 1: not of its format .* Write a cell with a quote as"),
-    ("a.tsv", "query\tpositive\nq\tp\tr\n", "a.tsv, line 2 has more cells than the first line"),
     ("a.txt", "q p", "a.txt is of no known kind. Give .jsonl, .csv or .tsv"),
 ]
 

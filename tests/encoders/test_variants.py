@@ -9,14 +9,8 @@ from cli.compose import composed, plain
 from cli.errors import UserError
 from encoders.loading import untrained
 from encoders.variants import load_variants
+from tests.contract.conftest import TEXTS
 
-TEXTS = [
-    "the sum of two arrays",
-    "a new array is returned with the same shape",
-    "type",
-    "the shape and the type of the first argument is the same as that of the sum of the two arrays returned",
-    "two arrays of the same shape",
-]
 DENSE = {
     "eos": ["pooler=eos"],
     "mean": ["pooler=mean"],
@@ -47,11 +41,13 @@ def composed_as(small_model, small_moe):
     return compose
 
 
-@pytest.mark.parametrize("attn", ["causal", "bi"])
-@pytest.mark.parametrize("how", [["precision=fp32"], ["precision=mixed", "normalize=false"]], ids=" ".join)
+WAYS = [("causal", ["precision=fp32"]), ("bi", ["precision=mixed", "normalize=false"])]
+
+
+@pytest.mark.parametrize(("attn", "words"), WAYS, ids=str)
 @pytest.mark.parametrize("names", SETS, ids=" ".join)
-def test_each_variant_is_its_pooler_run_alone(composed_as, attn, how, names):
-    moe, words = any("pooler=moee" in words for words in names.values()), how
+def test_each_variant_is_its_pooler_run_alone(composed_as, attn, words, names):
+    moe = any("pooler=moee" in of_name for of_name in names.values())
     configs = {name: composed_as(attn, *words, *of_name, moe=moe) for name, of_name in names.items()}
     poolers = {name: cfg["pooler"] for name, cfg in configs.items()}
     variants, ran = load_variants(composed_as(attn, *words, moe=moe), None, poolers), []

@@ -1,7 +1,6 @@
 """variants=: names, manifests that compare, and scores that are those of each pooler alone."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -173,30 +172,6 @@ def test_names_tell_poolers_apart():
     usual = plain(composed("evaluate", ["pooler=moee"]))["pooler"]
     assert pooler_word({**usual, "hidden_tokens": "mean"}) == "moee_sum_hmean_rlast"
     assert pooler_word({**usual, "routing_tokens": "mean"}) == "moee_sum_hlast_rmean"
-
-
-def test_a_mixed_list_scores_as_each_pooler_alone(moe_words, tmp_path, capsys):
-    listed = "mean,layer:1/eos,moee:hidden,moee:routing/mean,moee:sum@0.5"
-    places = [f"runs_dir={tmp_path / 'at_once'}", f"cache_dir={tmp_path / 'one'}"]
-    run(configured([*moe_words, f"variants=[{listed}]", *places]))
-    texts = re.findall(r"3 new scores, (\d+) texts", capsys.readouterr().out)
-    assert [int(n) > 0 for n in texts] == [True, False, False, False, False], "one pass serves all"
-    alone = [
-        ["pooler=mean"],
-        ["pooler=layer", "pooler.layer=1", "pooler.pooling=eos"],
-        ["pooler=moee", "pooler.variant=hidden"],
-        ["pooler=moee", "pooler.variant=routing", "pooler.hidden_tokens=mean", "pooler.routing_tokens=mean"],
-        ["pooler=moee", "pooler.alpha=0.5"],
-    ]
-    for own in alone:
-        run(configured([*moe_words, *own, f"runs_dir={tmp_path / 'alone'}", f"cache_dir={tmp_path / 'two'}"]))
-    together, apart = scores(tmp_path / "at_once"), scores(tmp_path / "alone")
-    assert together == apart
-    assert sorted(name.partition("__")[2] for name in together) == [
-        f"{name}-bi-untrained" for name in ("layer1_eos", "mean", "moee_hidden", "moee_routing_mean", "moee_sum_0.5")
-    ]
-    names = [sorted(p.name for p in (tmp_path / run).rglob("seed*")) for run in ("at_once", "alone")]
-    assert names[0] == names[1], "the same encoder has the same fingerprint"
 
 
 def test_variants_of_routers_are_scored_in_every_number_format(moe_words, tmp_path, capsys):

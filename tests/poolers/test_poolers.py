@@ -239,29 +239,6 @@ def test_numbers_are_held_to_the_limits_of_the_pooler_s_own_class(name, key, val
         check_pooler({"name": name, key: value})
 
 
-def test_a_file_holds_one_pooler_and_a_yaml_needs_a_file(monkeypatch, tmp_path):
-    """A class that another of the file derives from is a step to it; two that stand alone are a question."""
-    head = "from poolers.shared.base import Pooler\n"
-    for body, found in (
-        ("", "has no class that derives from Pooler"),
-        ("class A(Pooler): ...\nclass B(Pooler): ...\n", "has A, B"),
-        ("class A(Pooler): ...\nclass B(A): ...\n", ""),
-    ):
-        module = types.ModuleType("poolers.mine")
-        exec(head + body, vars(module))
-        monkeypatch.setitem(sys.modules, "poolers.mine", module)
-        if found:
-            with pytest.raises(UserError, match=f"poolers/mine.py {found}. It must hold one pooler"):
-                pooler_class("mine")
-        else:
-            assert pooler_class("mine").__name__ == "B"
-    (tmp_path / "conf" / "pooler").mkdir(parents=True)
-    (tmp_path / "conf" / "pooler" / "mine.yaml").touch()
-    monkeypatch.setattr(registry, "DESIGNS", tmp_path / "poolers")
-    with pytest.raises(UserError, match=r"conf/pooler/mine\.yaml has no class yet\. Write it to poolers/mine\.py\."):
-        check_pooler({"name": "mine"})
-
-
 @pytest.mark.parametrize(
     ("said", "weights", "message"),
     [

@@ -191,25 +191,6 @@ def test_what_is_swept_over_is_named_in_a_named_study():
     assert groups == ["held+template-echo", "held"]
 
 
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [  # make designs, make llm2vec and conf/experiment/llm2vec find these by their names
-        (["study=designs", "attn=bi", "objective=mntp", "pooler=mean"], "designs+objective-mntp"),
-        (["study=designs", "attn=bi", "init=mntp", "objective=simcse", "pooler=mean"],
-         "designs+objective-simcse+init-mntp"),
-        (["design=echo_long", "study=designs", "trainer.progress=lines"],
-         "designs+template-echo+max_length-128+pooler.pool_eos-false"),
-        (["design=llm2vec", "study=designs"], "designs+init-mntp_simcse+pooler.pool_eos-false"),
-        (["experiment=llm2vec/mntp", "model=mistral_7b", "study=mistral_7b"],
-         "mistral_7b+experiment-llm2vec.mntp"),
-        (["objective=mntp", "study=mine", "data=text", "data.path=a.txt", "pooler=mean"], "mine+objective-mntp"),
-        (["experiment=half", "study=mine", "lora.r=8"], "mine+experiment-half"),
-    ],
-)  # fmt: skip
-def test_designs_and_stages_of_a_study_are_named_always(words, name):
-    assert folder(*words).parts[1] == name
-
-
 def test_claim(tmp_path):
     config = plain(composed("train"))
     run = RunFolder(tmp_path / "run")

@@ -5,16 +5,10 @@ import torch
 from scipy.spatial.distance import cosine
 from transformers import AutoModel
 
-from cli.compose import composed, plain
-from encoders.loading import untrained
 from representation.causal_against_bi import bin_names, bin_starts, cosines, measured
+from tests.representation.test_read_ahead import encoder
 
 TEXTS = ["the sum of two arrays", "type", "a new array is returned with the same shape and type of its first argument"]
-
-
-def encoder(small_model, attn, *words):
-    usual = [f"attn={attn}", "pooler=mean", "precision=fp32", f"model.path={small_model}", "max_length=48"]
-    return untrained(plain(composed("evaluate", [*usual, "accelerator=cpu", *words])))
 
 
 @pytest.mark.parametrize("kernel", ["unpadded", "eager"])

@@ -88,7 +88,6 @@ def test_command_prints_a_section(monkeypatch, capsys, representation_words, tmp
     [
         (["run=nowhere"], "No run folder matches nowhere"),
         (["texts=3"], "texts=3 must be a whole number, at least 8"),
-        (["tables=[layerz]"], "There is no table 'layerz'"),
         (["tasks=[SciFact]"], "Texts are read from"),
     ],
 )

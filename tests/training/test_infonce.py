@@ -101,12 +101,6 @@ def test_small_losses_are_those_of_gradient_accumulation():
     assert loss(candidates(triples, None, None)) > sum(micro) / 3, "more negatives are harder"
 
 
-def test_duplicates_are_negatives_where_nobody_masks_them():
-    triples = [Triple("same", "a", ("b",)), Triple("q1", "b"), Triple("q2", "a"), Triple("q3", "same")]
-    assert candidates(triples, None, None).masked.any()
-    assert not candidates(triples, None, None, mask_duplicates=False).masked.any()
-
-
 def test_bf16_takes_near_cosines_for_one_number():
     q = torch.tensor([[1.0, 0.0]])
     d = torch.tensor([[0.9000, 0.435890], [0.9001, 0.435683]])

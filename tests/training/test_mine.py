@@ -114,8 +114,6 @@ def test_random_negatives_follow_the_seed_and_a_file_is_not_written_twice(mine, 
     [
         (["out=mined.csv"], r"out=mined\.csv must be a file that ends with \.jsonl"),
         (["run=null"], "run= is empty"),
-        (["percent=95"], "percent=95 must be a number, at least 0 and at most 1; null: no such rule"),
-        (["run=no/such/folder"], "no/such/folder"),
         (["data=wikitext"], "holds raw text"),
         (["data=classes", "data.columns={text:query,label:negative}"], "holds classes; hard neg"),
     ],

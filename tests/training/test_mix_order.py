@@ -103,7 +103,6 @@ def test_a_manifest_names_shares_fingerprints_and_counts(words):
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("data.mix.classes=1.2", r"data.mix.classes=1.2 must be a number from 0 to 1; null: what the others leave"),
         ("data.mix={pairs: .7, classes: .2}", r"data.mix=.* must sum to 1"),
         ("data.mix.graded=.2", r"Give data@data.sources.graded=<option of data=>, or data.mix.graded=0"),
         ("data.sources.pairs.validation=0", r"Give data.sources.<name>.validation=128"),

@@ -130,9 +130,7 @@ def test_constant_weights_are_merged_and_equal_the_experts_apart(mixed, tmp_path
 
 REFUSED = {
     "lora.r=8": "was trained with lora.r=16, and here lora.r=8",
-    "lora.targets=[q_proj]": "was trained with lora.targets",
     "attn=causal": "was trained with attn",
-    "template=e5": "was trained with template",
     "adapter.experts=[nowhere]": "no run folder nowhere",
 }
 
@@ -148,11 +146,9 @@ WRONG = {
     "adapter.experts=2": "which are drawn",
     "adapter.router=uniform": "weighs all experts alike",
     "adapter.top_k=3": "adapter.top_k=3 is more than the 2 experts",
-    "adapter.top_k=0": "adapter.top_k=0 must be",
     "adapter.router=random": "train nothing",
     "adapter.balance=0.01 trainer.gradient_checkpointing=true": "cannot be recomputed",
     "init.lora=[nowhere]": "takes neither",
-    "adapter.router=best": "must be one of shared, layer",
     "adapter.experts=1 adapter.trains=experts adapter.always=true": "more than the 0 experts",
     "backbone.frozen=true pooler=lastlayer": "takes neither",
 }

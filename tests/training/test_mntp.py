@@ -86,7 +86,6 @@ def test_the_head_is_the_base_s_own_tied_or_not(headed_model, small_model, compo
     [
         ("multilayer", [], "predicts tokens and pools nothing"),
         ("mean", ["backbone.frozen=true"], "predicts tokens and pools nothing"),
-        ("mean", ["objective.replaced_by_mask=1.5"], "replaced_by_mask=1.5 must be"),
     ],
 )
 def test_what_does_not_fit_is_refused(compose_cell, pooler, words, message):

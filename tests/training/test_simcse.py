@@ -71,7 +71,6 @@ def test_dropout_of_lora_alone_does_so_too(compose_cell):
     [
         (["objective.hard_negatives=1"], "raw text, which has no hard negatives"),
         (["objective.attention_dropout=0", "lora.dropout=0"], "needs dropout"),
-        (["objective.attention_dropout=1"], "attention_dropout=1 must be a number, at least 0 and below 1"),
     ],
 )
 def test_what_does_not_fit_is_refused(compose_cell, words, message):

@@ -141,10 +141,8 @@ def test_seeds_are_of_the_training_part_and_prompts_of_one_group():
     ("more", "message"),
     [
         (["out=new.csv"], r"out=new\.csv must be a file that ends with \.jsonl"),
-        (["temperature=0"], "temperature=0 must be a number, at least 0.001"),
         (["source=here"], "There is no source 'here' in data=jsonl"),
         (["query_tokens=1000"], r"A prompt of one example has \d+ tokens, and -?\d+ are left of the model's 1024"),
-        (["data=wikitext"], "holds raw text"),
     ],
 )
 def test_what_cannot_be_written_is_one_line(words, tmp_path, more, message):

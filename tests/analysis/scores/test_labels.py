@@ -49,20 +49,22 @@ def test_a_base_by_its_path_is_not_called_by_the_name_of_another():
 
 def test_what_is_not_there_is_not_named():
     two = designs({"init.merge": "none"}, {"init.merge": "mntp"})
-    assert names(two) == ["mean-bi", "mean-bi init.merge=mntp"]
+    assert names(two) == ["mean-bi", "mean-bi merge=mntp"]
     assert usual_note(two) == []
 
 
 def test_a_whole_group_as_factor_says_what_was_done_before_and_not_where_it_lies():
-    """The runs that a seed starts from lie in folders of that seed; other runs, or another rank, are another value."""
+    """The runs that a seed starts from lie in folders of that seed; other runs, or other shares, are another value."""
 
-    def value(seed, run="torch", rank=16):
+    def value(seed, run="torch", density=0.2):
         path = f"runs/{run}/eos-causal/seed{seed}"
         start = [{"run": f"{run}/eos-causal/seed{seed}", "objective": "next_token"}]
-        return factor_value(manifest("eos", "causal", seed, init__lora=[path], lora__r=rank, _start=start), "lora")
+        return factor_value(
+            manifest("eos", "causal", seed, init__lora=[path], init__density=density, _start=start), "init"
+        )
 
     assert value(0) == value(1)
-    assert len({value(0), value(0, run="stdlib"), value(0, rank=64)}) == 3
+    assert len({value(0), value(0, run="stdlib"), value(0, density=0.5)}) == 3
 
 
 def test_a_run_is_named_by_its_study_without_what_a_sweep_added_before():

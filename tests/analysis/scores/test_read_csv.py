@@ -53,12 +53,10 @@ def test_long_with_type_and_seed(run):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("model,SciFact,BIOSSES\n", "holds no table of scores"),
         ("model,SciFact\na,1\nb,0,2\n", r"scores\.csv cannot be read: .*line 3"),
         ("model,SciFact,BIOSSES\na,.1,.2\na,.1,.2\n", "line 3: model 'a' is there twice"),
         ("model,SciFact,BIOSSES\na,.1,inf\n", "line 2: the score of BIOSSES is 'inf', not a number"),
         ("model,SciFact,BIOSESS\na,.1,.2\n", "column 'BIOSESS' is no task that is known. Nearest: BIOSSES"),
-        ("model,task,score\na,SciFact,0;7\n", "line 2: the score of SciFact is '0;7', not a number"),
         ("model,task,score\na,SciFact,.1\na,MyTask,.2\n", "line 3: the type of task 'MyTask' is not known"),
         ("model,task,score\na,SciFact,.1\na,SciFact,.1\n", "a has two scores on SciFact: .*line 2 and .*line 3"),
         ("model,task,score,type\na,x,.1,STS\nb,x,.1,Retrieval\n", "task x has the type Retrieval, elsewhere STS"),

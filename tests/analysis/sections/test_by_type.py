@@ -1,31 +1,20 @@
 """Designs by type of task: the rows, and the test that they differ by type."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from analysis.manifests.designs import Design
-from analysis.settings import Settings
 from analysis.statistics.correction import holm
 from analysis.tables import design_by_type
-from analysis.tables.compared_pairs import compare_pairs, from_design
-from analysis.tables.comparison import Comparison
-from tests.analysis.three_seeds import by_seed, long_frame
+from analysis.tables.compared_pairs import from_design
+from tests.analysis.three_seeds import by_seed, compared
 
 KINDS = ("STS", "Retrieval", "Classification")
 
 
-def compared(scores, designs, kinds=KINDS, control="", **changes):
-    """scores [designs, tasks, seeds], the tasks of the kinds in equal parts; designs named `pooler-attn`."""
+def of_kinds(scores, designs, kinds=KINDS, control="", **changes):
+    """As `compared`, the tasks of the kinds in equal parts."""
     per = scores.shape[1] // len(kinds)
-    types = {kind: [f"{kind}{k}" for k in range(per)] for kind in kinds}
-    tasks = [task for of_type in types.values() for task in of_type]
-    frame, settings = long_frame(scores, list(designs), tasks), Settings(scores=(), **changes)
-    matrix = pd.DataFrame(scores.mean(axis=2).T, index=tasks, columns=list(designs))
-    blocks = {**types, "All": tasks}
-    named = {name: Design(name, "", *name.partition("-")[::2]) for name in designs}
-    pairs = compare_pairs(matrix, blocks, settings, control, frame)
-    return Comparison(settings, named, control, types, blocks, frame, matrix, pairs)
+    return compared(scores, designs, {kind: [f"{kind}{k}" for k in range(per)] for kind in kinds}, control, **changes)
 
 
 def noise(seed, designs, tasks=24, sd=0.01):
@@ -34,7 +23,7 @@ def noise(seed, designs, tasks=24, sd=0.01):
 
 
 def test_the_rows_are_the_pairs_of_the_types_turned_to_the_reference():
-    of = compared(by_seed(noise(0, 4), 3), "abcd", control="b")
+    of = of_kinds(by_seed(noise(0, 4), 3), "abcd", control="b")
     section = design_by_type.section(of)
     rows = of.pairs[of.pairs["type"] != "All"]
     np.testing.assert_allclose(rows["p_holm"], holm(rows["p"].to_numpy()))
@@ -47,7 +36,7 @@ def test_the_rows_are_the_pairs_of_the_types_turned_to_the_reference():
 
 
 def test_pairs_are_turned_with_their_intervals():
-    of = compared(by_seed(noise(0, 3), 3), "abc")
+    of = of_kinds(by_seed(noise(0, 3), 3), "abc")
     turned, pair = from_design(of.main_pairs, "b").iloc[0], of.main_pairs.iloc[0]
     assert (pair["first"], pair["second"], turned["first"], turned["second"]) == ("a", "b", "b", "a")
     assert (turned["low"], turned["mean_difference"], turned["high"]) == (
@@ -59,7 +48,7 @@ def test_pairs_are_turned_with_their_intervals():
 def test_designs_that_differ_by_type_are_found_where_there_are_seeds(seeds):
     scores = by_seed(noise(9, 2, tasks=16), seeds)
     scores[1, :8] += 0.05
-    (found,) = [design_by_type.section(compared(scores, ["a-causal", "b-causal"], kinds=KINDS[:2]))]
+    (found,) = [design_by_type.section(of_kinds(scores, ["a-causal", "b-causal"], kinds=KINDS[:2]))]
     (test,) = found.frames["design_by_type"].to_dict("records")
     assert test["p_permutation"] <= 0.05
     assert ("differences between designs depend on" in found.notes[0]) == (seeds == 3)

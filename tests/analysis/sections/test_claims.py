@@ -13,7 +13,7 @@ from analysis.statistics.correction import holm
 from analysis.tables import claims
 from analysis.tables.claims import Claim
 from cli.errors import UserError
-from tests.analysis.sections.test_by_type import compared, noise
+from tests.analysis.sections.test_by_type import noise, of_kinds
 from tests.analysis.three_seeds import by_seed
 
 FIVE = ("eos-causal", "lastlayer-causal", "multilayer-causal", "lastlayer-bi", "multilayer-bi")
@@ -33,11 +33,11 @@ def seeded(seed=0, seeds=3):
 
 
 def table(scores, of, **changes):
-    """The table of these claims, and the answer. changes: as `compared` takes them."""
+    """The table of these claims, and the answer. changes: as `of_kinds` takes them."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "claims.yaml")
         path.write_text(json.dumps([claim._asdict() for claim in of]))  # JSON is YAML
-        found = claims.section(compared(scores, FIVE, claims=path, **changes))
+        found = claims.section(of_kinds(scores, FIVE, claims=path, **changes))
     return found.frames["claims"], found
 
 
@@ -45,7 +45,7 @@ def table(scores, of, **changes):
 def test_p_and_interval_are_those_of_the_pairs_and_the_family_is_what_is_named(control):
     scores = seeded()
     found, _ = table(scores, LIST, control=control)
-    pairs = compared(scores, FIVE).pairs
+    pairs = of_kinds(scores, FIVE).pairs
     place = {name: k for k, name in enumerate(FIVE)}
     for row in found.to_dict("records"):
         differences = (scores[place[row["second"]]] - scores[place[row["first"]]])[: int(row["n_tasks"])]
@@ -86,7 +86,7 @@ VERDICTS = [
     (Claim("", M5, M1, "level"), NONE, False, ""),
     (Claim("", M5, M1), NONE, False, ""),
     (Claim("", "latent-bi", M1, published=0.01), "no runs", False, ""),
-    (Claim("", "mean-bi init.merge=mntp", "mean-bi"), "no runs", False, ""),
+    (Claim("", "mean-bi merge=mntp", "mean-bi"), "no runs", False, ""),
     (Claim("", M2, M1, type="Summarization"), "no runs", False, ""),
 ]
 
@@ -126,4 +126,4 @@ def test_wrong_lists(tmp_path, text, message):
     path = tmp_path / "claims.yaml"
     path.write_text(text)
     with pytest.raises(UserError, match=message):
-        claims.section(compared(by_seed(planted()), FIVE, claims=path))
+        claims.section(of_kinds(by_seed(planted()), FIVE, claims=path))

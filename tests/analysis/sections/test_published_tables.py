@@ -9,14 +9,14 @@ from analysis.statistics.power import components, detectable, power
 from analysis.statistics.seeds import spreads
 from analysis.tables import published
 from cli.errors import UserError
-from tests.analysis.sections.test_by_type import compared, noise
+from tests.analysis.sections.test_by_type import noise, of_kinds
 from tests.analysis.sections.test_claims import FIVE
 from tests.analysis.three_seeds import by_seed
 
 
 def beside(*tables, scores=None):
     scores = by_seed(noise(3, 5, 48), 3) if scores is None else scores
-    answer = published.section(compared(scores, FIVE, kinds=("STS", "Clustering"), published=tables))
+    answer = published.section(of_kinds(scores, FIVE, kinds=("STS", "Clustering"), published=tables))
     return answer.frames["published"], answer, scores
 
 

@@ -3,27 +3,19 @@
 from itertools import combinations
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import t, ttest_ind, wilcoxon
 
-from analysis.settings import Settings
-from analysis.tables.compared_pairs import compare_pairs
-from analysis.tables.comparison import Comparison
 from analysis.tables.means import means_table
 from analysis.tables.seeds import same_design, section, splits
-from tests.analysis.three_seeds import long_frame
+from tests.analysis.three_seeds import compared
 
 TASKS = [f"t{k}" for k in range(12)]
 
 
-def compared(scores):
+def of_runs(scores):
     """scores [designs, tasks, seeds], nan where a design lacks a seed."""
-    names = [f"m{k}" for k in range(len(scores))]
-    frame, types = long_frame(scores, names, TASKS).dropna(), {"STS": TASKS}
-    matrix = pd.DataFrame(np.nanmean(scores, axis=2).T, index=TASKS, columns=names)
-    pairs = compare_pairs(matrix, types, Settings(scores=()), "", frame)
-    return Comparison(Settings(scores=()), dict.fromkeys(names), "", types, types, frame, matrix, pairs)
+    return compared(scores, [f"m{k}" for k in range(len(scores))], {"STS": TASKS})
 
 
 def drawn(seeds, draw=2):
@@ -35,7 +27,7 @@ def drawn(seeds, draw=2):
 def test_means_have_their_interval_over_seeds():
     scores = drawn(4)
     scores[1, :, 3] = np.nan
-    table = means_table(compared(scores)).set_index("design")
+    table = means_table(of_runs(scores)).set_index("design")
     for k, seeds in enumerate((4, 3)):
         runs, row = scores[k, :, :seeds].mean(axis=0), table.loc[f"m{k}"]
         assert (row["mean"], row["sd_runs"]) == pytest.approx((runs.mean(), runs.std(ddof=1)))
@@ -50,7 +42,7 @@ def test_every_split_is_counted():
         for runs in scores
         for i, j in combinations(range(3), 2)
     ]
-    (note,) = same_design(compared(scores))
+    (note,) = same_design(of_runs(scores))
     assert "(6 ways)" in note
     assert f"{100 * np.mean(found):.1f} %" in note
     assert "over tasks and seeds" not in note
@@ -67,14 +59,14 @@ def test_with_six_runs_the_primary_test_is_tried_too():
                 if one < other:
                     means = runs[:, one].mean(axis=0), runs[:, other].mean(axis=0)
                     found.append(ttest_ind(*means, equal_var=False).pvalue <= 0.05)
-    (note,) = same_design(compared(scores))
+    (note,) = same_design(of_runs(scores))
     assert "(140 ways)" in note
     assert f"the test over tasks and seeds in {100 * np.mean(found):.1f} %" in note
 
 
 def test_one_run_and_copies_of_one_have_no_noise():
-    assert section(compared(drawn(1))) is None
-    assert same_design(compared(np.repeat(drawn(1), 3, axis=2))) == []
+    assert section(of_runs(drawn(1))) is None
+    assert same_design(of_runs(np.repeat(drawn(1), 3, axis=2))) == []
 
 
 def test_splits_are_all_and_each_once():

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import wilcoxon
 
-from analysis.control.rule import Footnote
 from analysis.formats import Unit, p_text
-from analysis.tables.comparison import Comparison
 from analysis.write import write_files
 from cli.errors import UserError
 from tests.analysis.three_seeds import write_long
@@ -70,18 +68,3 @@ def test_units_change_texts_and_no_file_of_data(words, analyse_words, tmp_path):
     assert {"pairs.csv", "scores.csv", "means.csv"} <= set(csvs)
     assert [name for name in csvs if files["plain"][name] != files["worded"][name]] == []
     assert files["plain"]["table.md"] != files["worded"]["table.md"]
-
-
-def test_long_lists_are_cut_to_the_pairs_of_the_highest_means(words, analyse_words):
-    table = pair_table(analyse_words(words(1), "rows_shown=1"))
-    assert table.frame["Pair"].tolist() == ["c - b"]
-    assert "first 1 of 3" in table.rest
-
-
-def test_designs_and_pairs_that_differ_have_the_letter():
-    values = {"a": frozenset({0}), "b": frozenset({1}), "c": frozenset({0})}
-    note = Footnote("x", "threads: 2 in b, 4 in the others (allowed)", ("threads",), values, frozenset({"b"}))
-    of = Comparison(None, {}, "", {}, {}, None, None, None, [note])
-    assert [of.design_text(label) for label in "abc"] == ["a", "b [x]", "c"]
-    assert [of.pair_text(*pair) for pair in ("ab", "ac", "bc")] == ["b - a [x]", "c - a", "c - b [x]"]
-    assert of.notes_below == ("x: threads: 2 in b, 4 in the others (allowed)",)
