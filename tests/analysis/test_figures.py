@@ -50,13 +50,6 @@ def test_the_leading_figure_is_each_design_minus_one(control):
         assert low < mean < high
 
 
-@pytest.mark.parametrize(("seeds", "look"), [(1, ("D", "white")), (2, ("D", "white")), (3, ("o", "#0072B2"))])
-def test_with_fewer_than_three_seeds_no_figure_marks_a_pair_as_significant_over_seeds(seeds, look):
-    scores = 0.4 + np.random.default_rng(0).uniform(0, 0.01, (4, 10)) + 0.1 * np.arange(4)[:, None]
-    axes = forest(of_pairs(scores, "abcd", seeds)).figure.axes[0]
-    assert {(line.get_marker(), line.get_markerfacecolor()) for line in axes.lines[:-1]} == {look}
-
-
 def test_a_forest_of_many_designs_keeps_the_control():
     of = of_pairs(random(20)[::-1], [f"m{k:02}" for k in range(20)], control="m19")
     labels = [text.get_text() for text in forest(of).figure.axes[0].get_yticklabels()]

@@ -8,10 +8,7 @@ import torch
 
 from encoders.attention import unpadded
 from encoders.attention.pattern import earlier, whole_text
-from encoders.attention.switch import arranged
-from encoders.attention.unpadded import SLACK, UNPADDED, Segments, unpadded_attention
-from encoders.tokens import Batch
-from poolers.shared.base import EOS, PAD, TEXT
+from encoders.attention.unpadded import SLACK, Segments, unpadded_attention
 
 LENGTHS = (3, 9, 1, 8, 2, 9)
 HEADS, SHARED, WIDTH = 6, 2, 4
@@ -62,26 +59,6 @@ def test_groups_hold_every_token_once_and_little_padding():
     assert places[segments.back].tolist() == list(range(sum(LENGTHS)))
     assert len(places) <= SLACK * sum(LENGTHS)
     assert segments.bounds.tolist() == [0, 3, 12, 13, 21, 23, 32]
-
-
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_rows_and_back(side):
-    """What the decoder is given, and where its states go, written out."""
-    ids = torch.tensor([[11, 12, 13], [21, 0, 0]] if side == "right" else [[11, 12, 13], [0, 0, 21]])
-    roles = torch.where(ids > 0, TEXT, PAD)
-    roles[0, 2] = EOS
-    positions = torch.tensor([[0, 1, 2], [0, 0, 0]])
-    rows = arranged(_Decoder(), Batch(ids, roles, positions))
-    assert rows.inputs["input_ids"].tolist() == [[11, 12, 13, 21]]
-    assert rows.inputs["position_ids"].tolist() == [[0, 1, 2, 0]]
-    assert rows.inputs["segments"].lengths == (3, 1)
-    back = rows.padded(rows.inputs["input_ids"][..., None].float())
-    assert back[..., 0].tolist() == ids.tolist()
-
-
-class _Decoder(torch.nn.Module):
-    class config:  # noqa: N801  (as transformers spells it)
-        _attn_implementation = UNPADDED
 
 
 FEW, P = (5, 3, 5), 0.4

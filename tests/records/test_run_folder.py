@@ -165,12 +165,10 @@ def test_a_study_that_is_named_is_its_folder(further):
     ("words", "cell"),
     [  # keys that the usual pooler, attention, data set or adapter does not have
         ("pooler=multilayer pooler.tokens=all", "x+pooler.tokens-all/multilayer-causal"),
-        ("design=model3 pooler.mlp=false", "x+pooler.mlp-false/multilayer-causal"),
         (
             "reference_fault=all pooler=lastlayer pooler.mlp=false",
             "x+reference_fault-all+pooler.mlp-false/lastlayer-causal",
         ),
-        ("attn=bi_last attn.layers=2", "x+attn.layers-2/eos-bi_last"),
         ("adapter=mixse adapter.top_k=2", "x+adapter-mixse+adapter.top_k-2/eos-causal"),
         ("data=mix data@data.sources.classes=classes data.sources.classes.path=l.jsonl", "x/eos-causal"),
         (

@@ -1,21 +1,65 @@
 """One run in several processes that torchrun or SLURM start, on one machine or two: the run of one process."""
 
+import json
+import socket
+
 import pytest
 import torch
 from safetensors.torch import load_file
 
 from encoders.precision import best_device
 from records.run_folder import RunFolder
-from tests.processes import run_together, slurm, started_by, torchrun
+from tests.started import ROOT, start
 from tests.triples import quick_run
 from training.run import train_run
 
+# A fork per place and its words, which is the program with its place among the others, as what starts it says.
+# Lightning, which is imported already, reads the place when it is imported.
+PROCESSES = """
+import json, multiprocessing, os, runpy, sys
+
+def become(place, words):
+    from lightning_fabric.utilities.rank_zero import _get_rank, rank_zero_only
+    os.environ.update(place)
+    rank_zero_only.rank = _get_rank()
+    sys.argv[:] = words
+    runpy.run_path(words[0], run_name="__main__")
+
+fork = multiprocessing.get_context("fork")
+processes = [fork.Process(target=become, args=job) for job in json.loads(sys.argv[1])]
+for process in processes:
+    process.start()
+for process in processes:
+    process.join()
+print("exit codes", *(process.exitcode for process in processes))
+"""
+
+
+def torchrun(rank: int, nodes: int, devices: int, port: int) -> dict[str, str]:
+    """What torchrun sets (https://docs.pytorch.org/docs/stable/elastic/run.html)."""
+    place = {"RANK": rank, "LOCAL_RANK": rank % devices, "GROUP_RANK": rank // devices, "WORLD_SIZE": nodes * devices}
+    place |= {"LOCAL_WORLD_SIZE": devices, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": "x"}
+    return {key: str(value) for key, value in place.items()}
+
+
+def slurm(rank: int, nodes: int, devices: int, port: int) -> dict[str, str]:
+    """What srun sets in each task (https://slurm.schedmd.com/srun.html)."""
+    place = {"PROCID": rank, "LOCALID": rank % devices, "NODEID": rank // devices, "NTASKS": nodes * devices}
+    place |= {"NTASKS_PER_NODE": devices, "NNODES": nodes, "JOB_ID": 7, "JOB_NAME": "cell", "NODELIST": "localhost"}
+    return {"MASTER_PORT": str(port)} | {f"SLURM_{key}": str(value) for key, value in place.items()}
+
 
 def train_in(jobs):
-    """(starter, nodes, devices, words of train.py) of each run, all at once."""
-    sizes = [[f"trainer.num_nodes={nodes}", f"trainer.devices={devices}"] for _, nodes, devices, _ in jobs]
-    runs = zip(jobs, sizes, strict=True)
-    run_together([job for (*place, words), size in runs for job in started_by(*place, "train.py", [*words, *size])])
+    """Run (starter, nodes, devices, words of train.py) of each run, all at once, to their ends, which must be good."""
+    started = []
+    for starter, nodes, devices, words in jobs:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        program = [str(ROOT / "train.py"), *words, f"trainer.num_nodes={nodes}", f"trainer.devices={devices}"]
+        started += [(starter(rank, nodes, devices, port), program) for rank in range(nodes * devices)]
+    done = start("-c", PROCESSES, json.dumps(started))
+    assert done.stdout.endswith("exit codes" + " 0" * len(started) + "\n"), done.stderr[-3000:]
 
 
 @pytest.mark.slow

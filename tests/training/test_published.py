@@ -51,10 +51,3 @@ def test_llm2vec_at_scale_is_as_its_code_has_it():
     for name, rate, warmup in (("mntp", 5e-5, 0), ("simcse", 3e-5, 0), ("supervised", 2e-4, 300)):
         o = config(f"experiment=llm2vec/{name}")["objective"]
         assert (o["lr"], o["warmup"], o["decay_epochs"], o["weight_decay"]) == (rate, warmup, 3, 0.0)
-
-
-def test_the_description_has_one_query_and_in_batch_negatives_the_code_more():
-    paper = config("experiment=paper/mistral_7b", "design=model5")
-    assert (paper["pooler"]["num_queries"], paper["objective"]["hard_negatives"]) == (1, 0)
-    code = config("experiment=paper/mistral_7b", "design=model5", "reference_fault=all")
-    assert (code["pooler"]["num_queries"], code["objective"]["hard_negatives"]) == (768, 1)

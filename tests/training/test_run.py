@@ -65,6 +65,16 @@ def test_a_run_that_compares_nothing_is_refused(cell, tmp_path):
 
 
 @pytest.mark.slow
+def test_sources_smaller_than_a_batch_are_not_counted(cell, tmp_path):
+    counts = {"a": 20, "b": 20, "c": 5}
+    rows = [{"query": f"{s} {i}", "positive": f"to {s}{i}", "source": s} for s, n in counts.items() for i in range(n)]
+    (tmp_path / "few.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    words = f"data.path='{tmp_path}/few.jsonl'", "data.one_source=true", "trainer.max_steps=1", "data.validation=3"
+    train_run(cell("mean", "bi", *words), RunFolder(tmp_path / "run"))
+    assert RunFolder(tmp_path / "run").manifest()["data"]["trained_on"] == 40 - 3, "records 0, 15 and 30 are held out"
+
+
+@pytest.mark.slow
 def test_nan_after_the_last_step_names_the_run_and_the_text(cell, tmp_path):
     """The loss of the only step is finite; its update is what breaks the weights, and validation sees it first."""
     words = ("objective.lr=1e30", "trainer.gradient_clip=0", "trainer.max_steps=1", "objective.warmup=0")

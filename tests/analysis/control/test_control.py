@@ -36,23 +36,6 @@ def test_a_planted_difference_is_refused_and_named(planted, read_words, what, ch
     assert sorted(key for note in notes for key in note.keys) == sorted(keys)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"runs_dir": "elsewhere", "logging__csv": False, "trainer__progress": False},
-        {"_code__commit": "def", "_code__dirty": True},
-        {"_loss": 2.0, "_tokens": 5, "_seconds": 9.0, "_data__triples": 1},
-        {"trainer__threads": 4},  # a wish; the fact `threads` is 4 in all
-        {"pooler__num_queries": 1, "head__num_queries": 1},  # below the factor pooler
-        {"_evaluation__inputs__Other test default": "1" * 64, "_evaluation__fingerprint": "0" * 64},
-    ],
-)
-def test_bookkeeping_outcomes_and_keys_below_a_factor_differ_freely(planted, read_words, changes):
-    result = read_words(f"scores={planted(**changes).root}")
-    assert list(result.compared.designs) == list(DESIGNS)
-    assert result.compared.footnotes == []
-
-
 def test_head_sizes_that_no_pooler_takes_over_are_compared(study, read_words, spread_scores):
     study.run("eos-causal", spread_scores(0.3), head__num_queries=1)
     study.run("eos-bi", spread_scores(0.4))

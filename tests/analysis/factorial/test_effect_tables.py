@@ -7,12 +7,11 @@ import pandas as pd
 import pytest
 
 from analysis.settings import Settings
-from analysis.tables.compared_pairs import compare_pairs
 from analysis.tables.crossings import Crossing
 from analysis.tables.effects import effects_table
 from analysis.tables.tested_effects import Factorial, effect_tests, marginal_means
 from analysis.write import write_files
-from tests.analysis.three_seeds import by_seed, long_frame
+from tests.analysis.three_seeds import by_seed
 
 ASKED = ("means", "effects")
 TWO = Crossing({"pooler": ["eos", "mean"], "attn": ["causal", "bi"]}, {"lora.r": "8"}, ["a", "b", "c", "d"])
@@ -43,15 +42,6 @@ def test_marks_follow_the_corrected_p(seeds):
     assert shown["Effect"][0] == ("pooler*" if seeds == 3 else "pooler\N{DAGGER}")
     np.testing.assert_array_equal(shown["Holm p (tasks)"], tests["p_permutation_holm"])
     np.testing.assert_array_equal(shown["Holm p"], tests["p_holm"])
-
-
-def test_p_of_an_effect_of_two_designs_is_that_of_their_pair():
-    cube = by_seed(np.random.default_rng(3).uniform(0.3, 0.5, (9, 4)).T, 4, sd=0.05)[:2]
-    crossing, tasks = Crossing({"pooler": ["eos", "mean"]}, {}, ["a", "b"]), [f"t{k}" for k in range(9)]
-    effect = effect_tests({"STS": cube.mean(axis=2).T}, crossing, 0.05, {"STS": cube}).iloc[0]
-    matrix = pd.DataFrame(cube.mean(axis=2).T, index=tasks, columns=["a", "b"])
-    pair = compare_pairs(matrix, {"STS": tasks}, SETTINGS, frame=long_frame(cube, ["a", "b"], tasks)).iloc[0]
-    assert effect["p"] == pytest.approx(pair["p"], rel=1e-9)
 
 
 @pytest.fixture

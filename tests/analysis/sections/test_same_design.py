@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import t, ttest_ind, wilcoxon
 
 from analysis.tables.means import means_table
-from analysis.tables.seeds import same_design, section, splits
+from analysis.tables.seeds import same_design, section
 from tests.analysis.three_seeds import compared
 
 TASKS = [f"t{k}" for k in range(12)]
@@ -67,16 +67,3 @@ def test_with_six_runs_the_primary_test_is_tried_too():
 def test_one_run_and_copies_of_one_have_no_noise():
     assert section(of_runs(drawn(1))) is None
     assert same_design(of_runs(np.repeat(drawn(1), 3, axis=2))) == []
-
-
-def test_splits_are_all_and_each_once():
-    assert splits(3, 1).tolist() == [[0, 1], [0, 2], [1, 2]]
-    for runs, side, count in ((6, 3, 10), (10, 5, 126), (7, 3, 70)):
-        some = splits(runs, side)
-        assert some.shape == (count, 2 * side)
-        sides = {frozenset((frozenset(row[:side]), frozenset(row[side:]))) for row in some.tolist()}
-        assert len(sides) == count
-        assert all(len(set(row)) == 2 * side for row in some.tolist())
-    many = splits(16, 5)
-    assert many.shape == (300, 10)
-    assert all(len(set(row)) == 10 for row in many.tolist())

@@ -43,16 +43,6 @@ def test_a_cell_is_its_pooler_scored_alone(found, small_moe, tmp_path, cell):
     assert frame.loc[cell, "score"] == pytest.approx(wanted)
 
 
-def test_analysis_reads_the_scores(found):
-    from analysis.control.__main__ import find_runs
-    from analysis.control.audit import audit
-
-    factors = ("pooler", "attn", "template")
-    text, control, cells = audit(*find_runs([str(found[1] / "out" / "moee_scores")], factors), factors, ())
-    assert control.refused == {}, text
-    assert len(cells) == 2 * 2 * 10
-
-
 def test_means_are_over_tasks_then_types():
     rows = [("Classification", "a1", 0.1), ("Classification", "a2", 0.3), ("Retrieval", "b", 0.8)]
     about = {"encoder": "untrained", "seed": 0, "template": "instruct", "attn": "bi", "variant": "moee:routing"}
