@@ -64,15 +64,14 @@ def test_a_planted_object_of_yaml_is_not_made(tmp_path):
     assert not mark.exists()
 
 
-@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.safetensors"])
-def test_pickled_weights_are_refused(tmp_path, name):
-    """Also where they are named as safetensors are."""
+def test_pickled_weights_are_refused(tmp_path):
+    """tests/wrong_input has those that are named as safetensors are."""
     import torch
 
     folder = saved(tmp_path / "model", "llama")
     (folder / "model.safetensors").unlink()
-    torch.save(Planted(str(tmp_path / "executed")), folder / name)
-    with pytest.raises(UserError, match=r"pickled weights .* are not loaded|cannot be loaded: .*safetensors|header"):
+    torch.save(Planted(str(tmp_path / "executed")), folder / "pytorch_model.bin")
+    with pytest.raises(UserError, match=r"pickled weights .* are not loaded"):
         load_backbone(model_of(folder), torch.float32)
     assert not (tmp_path / "executed").exists()
 

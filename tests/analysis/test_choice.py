@@ -8,18 +8,14 @@ from cli.errors import UserError
 DESIGNS = ["multilayer-bi", "eos-bi", "mean-causal", "eos-causal", "zeta-causal"]
 
 
-def fill(study, spread_scores):
-    """Write five designs, of which one was scored before training too."""
+@pytest.fixture(scope="module")
+def filled(new_study, spread_scores):
+    """Five designs, of which one was scored before training too. Not to be changed."""
+    study = new_study()
     for k, design in enumerate(DESIGNS):
         study.run(design, spread_scores(0.3 + 0.01 * k))
     study.run("eos-causal", spread_scores(0.1), trained=False)
     return study
-
-
-@pytest.fixture(scope="module")
-def filled(new_study, spread_scores):
-    """Not to be changed."""
-    return fill(new_study(), spread_scores)
 
 
 def test_config_order_not_the_scores_nor_the_folder(filled, read_words):

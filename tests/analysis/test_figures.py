@@ -9,11 +9,6 @@ from analysis.tables.pairs import forest
 from tests.analysis.three_seeds import by_seed, compared
 
 
-def random(count, tasks=10):
-    rng = np.random.default_rng(0)
-    return np.round(rng.uniform(0.4, 0.6, (count, tasks)) + np.linspace(0, 0.2, count)[:, None], 4)
-
-
 def lines(axes):
     """The horizontal intervals of a panel: place -> (low, high)."""
     segments = [s for c in axes.collections if isinstance(c, LineCollection) for s in c.get_segments()]
@@ -48,9 +43,3 @@ def test_the_leading_figure_is_each_design_minus_one(control):
         low, high = lines(axes)[place]
         assert (low + high) / 2 == pytest.approx(mean)
         assert low < mean < high
-
-
-def test_a_forest_of_many_designs_keeps_the_control():
-    of = of_pairs(random(20)[::-1], [f"m{k:02}" for k in range(20)], control="m19")
-    labels = [text.get_text() for text in forest(of).figure.axes[0].get_yticklabels()]
-    assert labels == sorted(of.means.drop("m19").nlargest(12).index)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.calibrate import Spread, families, levels, main, normal, skewed, spread_of
+from benchmarks.calibrate import Spread, families, levels, normal, skewed, spread_of
 from cli.errors import UserError
 
 SEEDS = np.array([0.006, 0.006, 0.012, 0.003])
@@ -46,9 +46,3 @@ def test_the_test_over_both_holds_its_level_and_that_over_tasks_does_not():
     rows = [row for row in levels(SPREAD, 100) if row["seeds"] == "3"]
     assert all(float(row["any"]) < 12 for row in rows)
     assert max(float(row["Wilcoxon any"]) for row in rows) > 30
-
-
-def test_wrong_words(monkeypatch):
-    monkeypatch.setattr("sys.argv", ["calibrate", "set=5"])
-    with pytest.raises(UserError, match="Nearest: sets"):
-        main()

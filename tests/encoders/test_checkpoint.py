@@ -17,12 +17,7 @@ FILE = "model.safetensors"
 
 
 def model_of(folder):
-    return {
-        "path": str(folder),
-        "trust_remote_code": False,
-        "sliding_window": False,
-        "attn_implementation": "eager",
-    }
+    return {"path": str(folder), "trust_remote_code": False, "sliding_window": False, "attn_implementation": "eager"}
 
 
 def saved(folder, family, head=False, **settings):

@@ -56,12 +56,7 @@ def test_without_a_run_the_groups_describe_the_encoder(tmp_path: Path) -> None:
 def test_how_tokens_are_read_is_in_the_name_where_it_is_not_as_ever(asked, tmp_path: Path) -> None:
     """Raw and standardised vectors of one encoder are two models to mteb and to tables."""
     words = ["model=tiny_moe", f"runs_dir='{tmp_path}'", *asked]
-    choices = (
-        [],
-        ["reference_fault.standardise=corpus"],
-        ["reference_fault.pool_eos=false"],
-        ["max_length=32"],
-    )
+    choices = ([], ["reference_fault.standardise=corpus"], ["reference_fault.pool_eos=false"], ["max_length=32"])
     names = []
     for choice in choices:
         cfg = configured([*words, *choice, "reference_fault.pool_bos=false"])

@@ -154,11 +154,7 @@ def test_multilayer_equals_the_literal_head(tokens, weights, query):
     added = pooler.layer_weights.detach() if weights else torch.zeros(L, D)
     for b in range(len(ROLES)):
         layers = [hidden[i, b, real(b)] for i in range(L)]
-        reduced = {
-            "all": lambda h: h,
-            "last": lambda h: h[-1:],
-            "mean": lambda h: h.mean(dim=0, keepdim=True),
-        }[tokens]
+        reduced = {"all": lambda h: h, "last": lambda h: h[-1:], "mean": lambda h: h.mean(dim=0, keepdim=True)}[tokens]
         keys = torch.cat([reduced(h) + added[i] for i, h in enumerate(layers)])
         of_layers = torch.stack([instruction_mean(hidden[i, b], b) for i in range(L)])
         asked = of_layers.repeat_interleave(len(keys) // L, dim=0) if query == "instruction" else None

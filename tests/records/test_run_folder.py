@@ -23,12 +23,7 @@ def folder(*overrides):
 
 def test_the_default_cell():
     found = folder("pooler=multilayer", "attn=bi", "seed=3", "runs_dir=r")
-    assert found.parts == (
-        "r",
-        "bundled",
-        "multilayer-bi",
-        "seed3",
-    )
+    assert found.parts == ("r", "bundled", "multilayer-bi", "seed3")
 
 
 @pytest.mark.parametrize("study", ["", "' '", ".."])
@@ -46,11 +41,6 @@ def test_a_study_without_a_name_is_refused(command, study, tmp_path):
 def test_cells_of_a_study_stand_side_by_side():
     assert folder("design=model5").parent.parent == folder("design=model1").parent.parent == folder().parent.parent
     assert folder("design=model5") == folder("pooler=multilayer", "attn=bi")
-
-
-def test_what_a_group_chooses_is_named_once():
-    assert folder("reference_fault=large_head").parts[-3] == "bundled+reference_fault-large_head"
-    assert folder("reference_fault=all").parts[-3] == "bundled+reference_fault-all"
 
 
 def test_the_recipe_of_a_base_is_named_where_it_is_not_its_own():
@@ -147,13 +137,7 @@ def test_in_a_named_study_designs_are_named_and_other_settings_refused():
     assert not shared(found)
 
 
-FIXED = (
-    "study=held",
-    "data=jsonl",
-    "data.path='a b.jsonl'",
-    "trainer.global_batch_size=32",
-    "trainer.max_steps=9",
-)
+FIXED = ("study=held", "data=jsonl", "data.path='a b.jsonl'", "trainer.global_batch_size=32", "trainer.max_steps=9")
 
 
 @pytest.mark.parametrize("further", [(), ("model=qwen2_0_5b",), ("lora.r=8", "max_length=48")])
@@ -209,12 +193,6 @@ def test_broken_manifests_are_named(tmp_path, text, message):
     (tmp_path / "manifest.json").write_text(text)
     with pytest.raises(UserError, match=message):
         RunFolder(tmp_path).manifest()
-
-
-def test_a_mix_is_named_by_its_shares_and_by_sources_of_its_own():
-    assert folder("data=mix", "data.mix.classes=.1").parts[-3] == "bundled+data-mix+data.mix.classes-0.1"
-    other = folder("data=mix", "data@data.sources.pairs=jsonl", "data.sources.pairs.path=a").parts[-3]
-    assert other == "bundled+data-mix+data_data.sources.pairs-jsonl" + other[-9:]
 
 
 def test_an_edit_and_a_missing_seal_are_named_and_the_order_of_keys_is_none(tmp_path):

@@ -10,12 +10,7 @@ from cli.compose import composed, plain
 from poolers.shared.base import EOS, INSTRUCTION, PAD, TEXT, TokenView
 from poolers.shared.registry import build_pooler
 from representation import encoders_studied
-from representation.attribution import (
-    attention_weights,
-    attributed,
-    layer_attention,
-    section,
-)
+from representation.attribution import attention_weights, attributed, layer_attention, section
 from representation.encoders_studied import read_encoders
 from representation.token_classes import CLASSES, TokenClasses, relative_entropy
 

@@ -119,11 +119,7 @@ def labels(encoders, with_attention):
 
 
 def test_starts_that_differ_in_head_and_seed_are_one():
-    starts = [
-        made("eos-bi untrained"),
-        made("mean-bi untrained", seed=1),
-        made("eos-causal untrained", "causal"),
-    ]
+    starts = [made("eos-bi untrained"), made("mean-bi untrained", seed=1), made("eos-causal untrained", "causal")]
     assert labels([*starts, *RUNS], True) == ["untrained, bi", "untrained, causal", "mean-bi seed=0", "mean-bi seed=1"]
     assert labels([*starts, *RUNS], False) == ["untrained", "mean-bi seed=0", "mean-bi seed=1"]
 

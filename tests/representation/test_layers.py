@@ -5,14 +5,7 @@ import pytest
 
 from evaluation.candidates import Candidate
 from representation.encoders_studied import Studied, distinct_backbones, read_encoders
-from representation.layers import (
-    layer_likeness,
-    layer_scores,
-    layer_vectors,
-    linear_cka,
-    mean_cosine,
-    section,
-)
+from representation.layers import layer_likeness, layer_scores, layer_vectors, linear_cka, mean_cosine, section
 
 N = 23
 

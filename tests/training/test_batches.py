@@ -21,10 +21,6 @@ def test_epochs_differ_and_repeat_exactly():
     assert order.batch(11) == again.batch(11), "any step can be asked for first: resuming needs no replay"
 
 
-def test_seed_changes_the_order():
-    assert BatchOrder(SOURCES, 4, 0, False).batch(0) != BatchOrder(SOURCES, 4, 1, False).batch(0)
-
-
 def test_one_source_never_mixes():
     order = BatchOrder(SOURCES, 3, seed=0, one_source=True)
     batches = [order.batch(s) for s in range(len(order.epoch(0)))]

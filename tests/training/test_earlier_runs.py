@@ -24,10 +24,7 @@ CPU = torch.device("cpu")
 OF_MISTRAL = ["model=mistral_7b", "study=mistral_7b"]
 EMBEDDED = (
     ["study=llm2vec"],
-    {
-        "mntp": ["study=llm2vec", "objective=mntp"],
-        "simcse": ["study=llm2vec", "objective=simcse", "init=mntp"],
-    },
+    {"mntp": ["study=llm2vec", "objective=mntp"], "simcse": ["study=llm2vec", "objective=simcse", "init=mntp"]},
 )
 AT_SCALE = (
     ["experiment=paper/mistral_7b"],

@@ -20,14 +20,7 @@ from training.run import train_run
 
 TWINS = 50
 NAMED = {"mean": 140, "lastlayer": 145}
-OUTCOMES = (
-    "loss",
-    "tokens",
-    "seconds",
-    "tokens_per_second",
-    "peak_memory_bytes",
-    "flops",
-)
+OUTCOMES = ("loss", "tokens", "seconds", "tokens_per_second", "peak_memory_bytes", "flops")
 NOT_COMPARED = {  # and why
     **dict.fromkeys((*OUTCOMES, "parameters", "validation_ndcg_at_10", "states", "files", "texts_cut"), "outcomes"),
     **dict.fromkeys(("study", "config.study", "config.runs_dir", "config.cache_dir", "config.logging"), "bookkeeping"),

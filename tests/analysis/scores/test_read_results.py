@@ -41,12 +41,6 @@ def test_a_seed_twice_names_both_folders(study, read_words, spread_scores):
     assert len(read_words(f"scores={study.root}", "revision=seed0@zzzz").compared.designs) == 2
 
 
-def test_two_studies_get_full_names(study, read_words, spread_scores):
-    study.run("eos-causal", spread_scores(0.2), study="s")
-    study.run("eos-causal", spread_scores(0.3), study="t")
-    assert list(read_words(f"scores={study.root}").compared.designs) == ["s__eos-causal", "t__eos-causal"]
-
-
 def test_foreign_folder(tmp_path, read_words, task_writer):
     for model, shift in (("org__one", 0.0), ("org__two", 0.1)):
         for task in ("SciFact", "STSBenchmark", "BIOSSES"):

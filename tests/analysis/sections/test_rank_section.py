@@ -31,14 +31,3 @@ def test_degenerate_scores_print_without_nan(values, analyse_words, tmp_path):
     found, _ = section(analyse_words, tmp_path, values)
     assert "nan" not in found.notes[0]
     assert found.draw()[0].name == "critical_difference"
-
-
-def test_two_designs_have_no_ranks_and_many_stay_short(analyse_words, tmp_path):
-    values = np.random.default_rng(2).normal(size=(60, 8)) / 10 + 0.5
-    assert section(analyse_words, tmp_path, values[:2])[0] is None
-    found, _ = section(analyse_words, tmp_path, values)
-    (drawing,) = found.draw()
-    assert "the 30 of 60 designs of the highest mean." in drawing.caption
-    bars = [line.get_xdata() for line in drawing.figure.axes[0].lines if line.get_linewidth() == 3]
-    assert bars
-    assert all(list(bar) == sorted(bar) for bar in bars), "the same bytes in every process"

@@ -8,15 +8,7 @@ import pytest
 from scipy import stats
 
 from analysis.statistics.correction import holm
-from analysis.statistics.seeds import (
-    compare_runs,
-    copies,
-    outside,
-    pair_test,
-    reach,
-    spreads,
-    two_sided,
-)
+from analysis.statistics.seeds import compare_runs, copies, outside, pair_test, reach, spreads, two_sided
 
 FIRST, SECOND = np.array([0]), np.array([1])
 

@@ -2,8 +2,6 @@
 
 import math
 import re
-import shutil
-import subprocess
 from html import unescape
 
 import pandas as pd
@@ -72,16 +70,3 @@ def test_latex_escapes_and_breaks_long_tables():
     long = latex(Table("g", "G", "Long.", pd.concat([frame] * 81)))
     assert [part.count("b\\_1") for part in long.split(r"\begin{table*}")[1:]] == [40, 40, 1]
     assert (long.count(r"\label"), long.count(r"\resizebox"), long.count(r"\end{table*}")) == (1, 3, 3)
-
-
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")
-@pytest.mark.parametrize("rows", [3, 120])
-def test_latex_compiles_within_the_page(rows, tmp_path):
-    frame = pd.DataFrame({"Design": ["x_1 & 50% #$~^{}"] * rows, **{f"Type {k}": [0.5] * rows for k in range(12)}})
-    body = latex(Table("g", "G", "A caption.", frame))
-    packages = r"\usepackage{booktabs,graphicx}"
-    text = rf"\documentclass{{article}}{packages}\begin{{document}}{body}\end{{document}}"
-    (tmp_path / "main.tex").write_text(text)
-    words = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "main"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-2000:]

@@ -12,14 +12,7 @@ from encoders.loading import untrained
 from encoders.templates import pieces
 from evaluation.tasks.task_data import TaskData
 from representation.moee.pair_tasks import PairTask, pair_tasks
-from representation.moee.prompts import (
-    correlations,
-    prompt_templates,
-    section,
-    similarities,
-    stability,
-    worded,
-)
+from representation.moee.prompts import correlations, prompt_templates, section, similarities, stability, worded
 from tests.representation.moee.moee_settings import asked
 
 WORDS = ["prompts.pairs=16", "prompts.alpha=0.5"]
