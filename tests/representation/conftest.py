@@ -22,7 +22,6 @@ def representation_words(small_model, tmp_path_factory):
         f"model.path={small_model}",
         *("attn=bi", "pooler=multilayer", "precision=fp32", "accelerator=cpu", "text_length=48", "progress=false"),
         *("benchmark=docstrings_smoke", f"tasks=[{','.join(TASKS)}]", "texts=12"),
-        f"cache_dir={place / 'cache'}",
         f"out={place / 'out'}",
         f"results={place / 'scores'}",
     ]

@@ -43,7 +43,7 @@ def ending(folder):
 
 @pytest.mark.slow
 def test_twenty_kills_at_random_moments_change_nothing(compose_cell, pairs, tmp_path):
-    words = [*quick_run(pairs, 8, checkpoint=1), "trainer.threads=1", "logging.csv=true"]
+    words = [*quick_run(pairs, 4, checkpoint=1), "trainer.threads=1", "logging.csv=true"]
     config = compose_cell("multilayer", "bi", *words, f"cache_dir='{tmp_path / 'cache'}'")
     running.training_flops(config)  # kept for all that are forked
     assert in_a_process(config, tmp_path / "first") == 0  # fills the caches that its twin finds

@@ -64,7 +64,7 @@ def train_in(jobs):
 
 @pytest.mark.slow
 def test_processes_of_torchrun_and_slurm_make_the_run_of_one(compose_cell, pairs, tmp_path):
-    quick = [*quick_run(pairs, 3), "token_budget=128", "trainer.threads=1"]
+    quick = [*quick_run(pairs), "token_budget=128", "trainer.threads=1"]
     cfg = compose_cell("multilayer", "bi", *quick)
     train_run(cfg, RunFolder(tmp_path / "one"))
     jobs, folders = [], []

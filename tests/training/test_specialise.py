@@ -14,7 +14,7 @@ from tests.triples import write_triples
 from training.specialise.command import Sieve, Specialising, ranks, run
 from training.specialise.generator import Generator, group, prompt_of, seed_examples, shown
 
-FEW = ["pairs=8", "block=8", "attempts=3", "examples=3", "example_words=6", "query_tokens=12", "answer_tokens=12"]
+FEW = ["pairs=4", "block=4", "attempts=3", "examples=3", "example_words=6", "query_tokens=12", "answer_tokens=12"]
 FEW += ["precision=fp32", "accelerator=cpu", "max_length=48", "pooler=mean", "top=12"]
 FEW += ["query_words=3", "answer_words=2", "temperature=1.0", "task='What a function does.'"]
 
@@ -113,7 +113,7 @@ def test_the_same_seed_writes_the_same_bytes_and_no_file_twice(whole, words, tmp
 
 def test_no_file_is_written_where_no_pair_is_kept(words, tmp_path):
     out = tmp_path / "new.jsonl"
-    with pytest.raises(UserError, match=r"No pair of 24 that were written is kept: 24 are unfinished, short or copies"):
+    with pytest.raises(UserError, match=r"No pair of 12 that were written is kept: 12 are unfinished, short or copies"):
         run(settings([*words, "query_words=999"], out))
     assert not list(tmp_path.iterdir())
 
