@@ -61,7 +61,7 @@ def test_p_and_interval_are_those_of_the_pairs_and_the_family_is_what_is_named(c
 
 
 def test_what_is_found_in_80_percent_is_of_the_family_that_is_named():
-    alone = compared(seeded(), FIVE, control=M1).pairs
+    alone = of_kinds(seeded(), FIVE, control=M1).pairs
     alone = alone[alone["type"] == alone["type"].iloc[-1]].set_index("second")["detectable"]
     found, _ = table(seeded(), [Claim("", design, M1) for design in (*FIVE[1:], "latent-bi")])
     assert found["detectable"][:4].tolist() == pytest.approx(alone[[*FIVE[1:]]].tolist())
