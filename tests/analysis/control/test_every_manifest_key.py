@@ -27,7 +27,8 @@ NOT_COMPARED = {  # and why
     **dict.fromkeys(("config.resume", "config.check", "config.axes", "config.trainer.progress"), "bookkeeping"),
     "config.launcher": "bookkeeping",
     **dict.fromkeys(
-        ("config.precision", "config.accelerator", "config.trainer.threads"), "wishes: the fact is compared"
+        ("config.precision", "config.compile", "config.accelerator", "config.trainer.threads"),
+        "wishes: the fact is compared",
     ),
     **dict.fromkeys(
         ("config.init.merge", "config.init.lora", "config.adapter.experts"), "wishes: the runs are compared"
