@@ -14,7 +14,7 @@ from transformers.pytorch_utils import Conv1D
 
 from cli.errors import UserError, reading
 from encoders.backbone import check_names
-from encoders.compiled import is_compiled
+from encoders.compiled import elementwise
 from encoders.fused_lora import fuse_lora
 from encoders.mixse import Mixing, mix, mixture_of
 from records.earlier_runs import ADAPTER, Stage
@@ -87,7 +87,7 @@ def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int) -> Any:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         adapted = get_peft_model(backbone, config)
-    if not is_compiled(backbone):
+    if elementwise(backbone) == "torch":
         fuse_lora(backbone)
     return adapted
 
@@ -167,7 +167,7 @@ def load_adapter(backbone: PreTrainedModel, cfg: Config, run: Path, merged: bool
         check_names(str(run / ADAPTER), peft_tensors(lora, "default"), load_file(run / ADAPTER), REMEDY)
         if merged:
             return lora.merge_and_unload()
-        if not is_compiled(backbone):
+        if elementwise(backbone) == "torch":
             fuse_lora(backbone)  # as in training: in bf16 another order of sums is another rounding
         return backbone
     mixing = mixing_of(cfg["adapter"])

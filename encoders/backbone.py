@@ -113,8 +113,6 @@ def load_backbone(
     without_dropout(backbone)
     use_autocast(backbone)
     same_in_evaluation(backbone)
-    if device is not None:
-        made_on_cpu(backbone)
     return backbone.requires_grad_(False).eval()
 
 
@@ -248,13 +246,3 @@ def without_dropout(decoder: nn.Module) -> None:
         for name, value in vars(module).items():
             if isinstance(value, float) and ("drop" in name or (name == "p" and isinstance(module, nn.Dropout))):
                 setattr(module, name, 0.0)
-
-
-def made_on_cpu(decoder: PreTrainedModel) -> None:
-    """Give rotary frequencies, which no checkpoint holds, the values that a CPU computes: a GPU rounds otherwise."""
-    for module in decoder.modules():
-        buffers = dict(module.named_buffers(recurse=False))
-        if any("inv_freq" in name for name in buffers) and hasattr(module, "config"):
-            of_cpu = dict(type(module)(module.config).named_buffers(recurse=False))
-            for name, buffer in buffers.items():
-                buffer.copy_(of_cpu[name])

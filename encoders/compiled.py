@@ -1,7 +1,6 @@
 """Decoder layers by torch.compile: norms, rotary embedding, gates, residuals and LoRA's dropout in few passes.
 
-One region serves all layers, for any number of tokens; attention stays outside it. PEFT's own layers are traced, and
-dropout is drawn again in the backward pass from torch's generator. On a CPU it does not pay (docs/performance.md).
+One region serves all layers, for any number of tokens; attention stays outside it, PEFT's own LoRA layers inside.
 """
 
 from importlib.util import find_spec
@@ -30,19 +29,14 @@ def compile_layers(backbone: Any, wanted: str, mixture: bool = False) -> None:
             f"compile=always is made for dense decoders ({', '.join(FAMILIES)}) with attn_implementation=unpadded, not "
             "in four bits and without adapter=mixse. Give compile=auto or never."
         )
-    on_gpu = next(backbone.parameters()).device.type == "cuda" and find_spec("triton") is not None
-    if not (can and (wanted == "always" or (wanted == "auto" and on_gpu))):
+    on_gpu = next(backbone.parameters()).is_cuda and find_spec("triton") is not None
+    if not can or wanted == "never" or (wanted == "auto" and not on_gpu):
         return
     AttentionInterface.register(UNPADDED, torch.compiler.disable(unpadded_attention))
     for layer in parts(backbone)[0]:
         layer.forward = torch.compile(layer.forward, dynamic=True)
 
 
-def is_compiled(backbone: Any) -> bool:
-    """Return whether `compile_layers` has compiled the layers of `backbone`."""
-    return any("forward" in vars(layer) for layer in parts(backbone)[0])
-
-
 def elementwise(backbone: Any) -> str:
-    """Return what computes all that is no product, for manifests and caches: compiled code, or torch's operators."""
-    return "torch.compile" if is_compiled(backbone) else "torch"
+    """Return what computes all that is no product, for manifests and caches: torch's operators, or compiled code."""
+    return "torch.compile" if any("forward" in vars(layer) for layer in parts(backbone)[0]) else "torch"

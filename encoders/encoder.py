@@ -74,9 +74,6 @@ class Encoder(nn.Module):
 
     def _layers(self, pooler: Pooler) -> Sequence[int]:
         """The layers whose states a pooler reads. Routers are read in the same pass."""
-        if pooler.consumes not in ("last", "layers", "routers"):
-            what = f"{type(pooler).__name__} consumes '{pooler.consumes}'"
-            raise NotImplementedError(f"{what}, which is not collected yet.")
         return [len(parts(self.backbone)[0]) - 1] if pooler.consumes == "last" else pooler.layers
 
     def _routing(self, batch: Batch, logits: dict[int, Tensor], pooler: Pooler) -> list[Tensor]:

@@ -17,12 +17,12 @@ Quantised weights are expanded as they are stored, so the model is the quantised
 
 def main(arguments: Sequence[str]) -> None:
     """Write the folder, which appears whole or not at all. Raises `UserError`."""
+    if {"-h", "--help"} & set(arguments):
+        print(USAGE)
+        return
     files = [word for word in arguments if not word.startswith("to=")]
     folders = [word.removeprefix("to=") for word in arguments if word.startswith("to=")]
     if len(files) != 1 or len(folders) != 1 or not folders[0] or files[0].startswith("-"):
-        print(USAGE)
-        if {"-h", "--help"} & set(arguments):
-            return
         raise UserError("Give one file and one folder: python -m encoders.from_gguf <file.gguf> to=<folder>.")
     convert(Path(files[0]), Path(folders[0]))
 

@@ -3,7 +3,7 @@
 Of several adapters in a layer, the experts of a mixture, the sum is taken with a weight for each token and expert.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -14,27 +14,23 @@ from encoders.dropout import draw_kept
 
 TOGETHER = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"))  # read one input, one after another
 ADAPTER = "default"
-Weights = Callable[[], Tensor]  # of the experts, as they are when a layer is called: [..., n], a row for each token
 
 
-def fuse_lora(model: nn.Module, adapters: Sequence[str] = (ADAPTER,), weights: Weights | None = None) -> int:
+def fuse_lora(model: nn.Module, adapters: Sequence[str] = (ADAPTER,), router: Any = None) -> int:
     """Let the plain LoRA layers of `model` compute by `fused_lora`; return how many do. The others stay as they are.
 
     PEFT's modules keep their parameters, so that saving, merging and the optimiser see nothing of it. adapters: those
-    that each layer has, in the order of `weights`.
+    of each layer. router: its `weights` [..., n] at the time of a call are those of the adapters, in that order.
     """
-    fused, first = 0, adapters[0]
+    fused = 0
     for parent in model.modules():
         children: dict[str, Any] = {n: child for n, child in parent.named_children() if _is_plain(child, adapters)}
         groups = [[children.pop(n) for n in names if n in children] for names in TOGETHER]
         for group in [*groups, *([child] for child in children.values())]:
             fused += len(group)
-            siblings: dict[Any, Siblings] = {}  # those of one rate of dropout and one scaling together
-            for layer in group:
-                key = _dropout(layer, first), layer.scaling[first]
-                alike = siblings.setdefault(key, Siblings(adapters, weights))
-                layer.forward = partial(alike.call, len(alike.layers))
-                alike.layers.append(layer)
+            siblings = Siblings(group, adapters, router)
+            for number, layer in enumerate(group):
+                layer.forward = partial(siblings.call, number)
     return fused
 
 
@@ -47,14 +43,7 @@ def _is_plain(module: nn.Module, adapters: Sequence[str]) -> bool:
         and type(module.base_layer) is nn.Linear
         and list(module.lora_A) == list(adapters)
         and not module.lora_variant
-        and not any(module.lora_bias[name] for name in adapters)
-        and not module.fan_in_fan_out
-        and not module.base_layer.weight.requires_grad
     )
-
-
-def _dropout(layer: Any, adapter: str) -> float:
-    return getattr(layer.lora_dropout[adapter], "p", 0.0)  # nn.Identity where it is zero
 
 
 class Siblings:
@@ -63,9 +52,8 @@ class Siblings:
     The first that is called computes all; the others hand out what is theirs.
     """
 
-    def __init__(self, adapters: Sequence[str] = (ADAPTER,), weights: Weights | None = None) -> None:
-        self.adapters, self.weights = adapters, weights
-        self.layers: list[Any] = []
+    def __init__(self, layers: Sequence[Any], adapters: Sequence[str], router: Any) -> None:
+        self.layers, self.adapters, self.router = layers, adapters, router
         self.waiting: dict[int, tuple[Tensor, Tensor]] = {}  # of layer i: the input, its output
 
     def call(self, number: int, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -76,7 +64,7 @@ class Siblings:
         waiting = self.waiting.pop(number, None)
         if waiting is not None and waiting[0] is x:
             return waiting[1]
-        outputs = fused_lora(x, self.layers, self.adapters, self.weights() if self.weights else None)
+        outputs = fused_lora(x, self.layers, self.adapters, self.router.weights if self.router else None)
         self.waiting = {i: (x, y) for i, y in enumerate(outputs) if i != number}
         return outputs[number]
 
@@ -93,7 +81,7 @@ def fused_lora(
     """
     kind, first = x.device.type, adapters[0]
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else layers[0].weight.dtype
-    p = _dropout(layers[0], first) if layers[0].training else 0.0
+    p = getattr(layers[0].lora_dropout[first], "p", 0.0) if layers[0].training else 0.0  # nn.Identity where it is zero
     flat = x.reshape(-1, x.shape[-1]).to(dtype)
     dropped = flat * draw_kept(flat, p) if p else flat
     down = [layer.lora_A[name].weight for layer in layers for name in adapters]

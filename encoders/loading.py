@@ -22,7 +22,6 @@ from encoders.precision import (
     be_deterministic,
     best_device,
     refuse_quantised,
-    resolve_autocast,
     resolve_precision,
     store_as_computed,
 )
@@ -180,7 +179,8 @@ def digest_of(cfg: Config, run: Path | None, head: Pooler) -> str:
 
 def _precision(cfg: Config, device: torch.device) -> Precision:
     precision = resolve_precision(cfg["precision"], device)
-    return replace(precision, compute=resolve_autocast(cfg["evaluation"]["autocast"], precision))
+    formats = {None: precision.compute, "fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+    return replace(precision, compute=formats[cfg["evaluation"]["autocast"]])
 
 
 def _load_trained(encoder: Encoder, cfg: Config, run: Path, precision: Precision) -> None:

@@ -15,7 +15,6 @@ from encoders.fused_lora import fuse_lora
 LEARNED = ("shared", "layer")  # routers that can be trained
 ROUTERS = (*LEARNED, "random", "uniform")
 START = 0.02  # standard deviation of a router's weights at the start, as in transformers' mixtures
-SUBLAYER = "sublayer"  # attribute of a module whose LoRA layers are weighed together
 
 
 @dataclass(frozen=True)
@@ -161,11 +160,6 @@ class Sublayer(nn.Module):
         """Hook of the sublayer's module."""
         self(args[0] if args else kwargs["hidden_states"])
 
-    def of_experts(self) -> Tensor:
-        """Return the weights, as `fuse_lora` asks for them."""
-        assert self.weights is not None
-        return self.weights
-
     def __getstate__(self) -> dict[str, Any]:
         """A copy has no weights yet: those of a forward pass with gradients cannot be copied."""
         return {**vars(self), "weights": None}
@@ -186,11 +180,10 @@ def mix(backbone: PreTrainedModel, mixing: Mixing, names: Sequence[str], seed: i
     for number, layer in enumerate(layers):
         for name, module in layer.named_children():
             sublayer = Sublayer(mixture, number, name)
-            if fused := fuse_lora(module, names, sublayer.of_experts):
+            if fused := fuse_lora(module, names, sublayer):
                 adapted -= fused
                 mixture.sublayers.append(sublayer)
                 module.register_forward_pre_hook(sublayer.before, with_kwargs=True)
-                setattr(module, SUBLAYER, sublayer)
     if adapted:
         raise UserError(
             f"adapter=mixse: {adapted} of the layers that lora.targets names in {type(backbone).__name__} are no "

@@ -39,12 +39,6 @@ def resolve_precision(name: str, device: torch.device) -> Precision:
     return PRECISIONS[name]
 
 
-def resolve_autocast(name: str | None, precision: Precision) -> torch.dtype:
-    """Return the format of the matrix products in evaluation; None is that of training."""
-    formats = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-    return precision.compute if name is None else formats[name]
-
-
 def store_as_computed(backbone: nn.Module, compute: torch.dtype) -> None:
     """Round the weights of linear layers and experts to `compute` once, as is done else in every forward pass.
 

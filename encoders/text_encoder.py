@@ -64,10 +64,14 @@ class BackOff:
         chunks = by_token_budget(lengths, self.budget, padded=self.padded)
         while chunks:
             chunk = chunks[0]
-            result = unless_out_of_memory(partial(compute, chunk))
-            if result is not None:
+            try:
+                result = compute(chunk)
+            except RuntimeError as error:  # it ends here, and with it its frames, which hold tensors
+                if not is_out_of_memory(error):
+                    raise
+            else:
                 del chunks[0]
-                yield chunk, result[0]
+                yield chunk, result
                 continue
             self._halve([lengths[i] for i in chunk])
             rest = [i for c in chunks for i in c]
@@ -88,16 +92,6 @@ class BackOff:
         self.budget = max(1, (texts * longest if self.padded else sum(lengths)) // 2)
         what = f"Out of memory on {texts} texts of up to {longest} tokens"
         print(f"{what}; going on with token_budget={self.budget}.", file=sys.stderr, flush=True)
-
-
-def unless_out_of_memory(compute: Callable[[], T]) -> tuple[T] | None:
-    """Return the result, in a tuple; None where memory ran out. The error, whose frames hold tensors, ends here."""
-    try:
-        return (compute(),)
-    except RuntimeError as error:
-        if not is_out_of_memory(error):
-            raise
-    return None
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -129,11 +123,6 @@ class TextEncoder:
         }
         self.sources = sources()
         self.meter = Meter()
-
-    @property
-    def token_budget(self) -> int:
-        """Tokens of one forward pass; smaller than configured once memory has run out."""
-        return self.back_off.budget
 
     def encode(self, texts: Sequence[str], instruction: str = "") -> np.ndarray:
         """Return [N, E] float32, in the order of `texts`. Raises `UserError` for an empty text."""

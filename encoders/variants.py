@@ -20,30 +20,21 @@ from poolers.shared.registry import build_pooler
 from records.files import stream_seed
 
 
-@dataclass(frozen=True)
-class Variant:
-    """One way to make a vector of a decoder's states."""
-
-    pooler: Pooler
-    normalize: bool
-
-
 class Variants:
     """Runs `encoder`'s backbone once per batch and gives each pooler what it consumes, as `Encoder` would alone."""
 
-    def __init__(self, encoder: Encoder, variants: Mapping[str, Variant]) -> None:
-        poolers = [variant.pooler for variant in variants.values()]
-        refuse_unpadded(encoder.backbone.config._attn_implementation, any(p.reads_padding for p in poolers))
+    def __init__(self, encoder: Encoder, poolers: Mapping[str, Pooler], normalize: bool) -> None:
+        refuse_unpadded(encoder.backbone.config._attn_implementation, any(p.reads_padding for p in poolers.values()))
         with encoder.precision():  # weights may be stored as they are computed by now, beside float32 states
-            prove_routers(encoder.backbone, poolers)
-        self.encoder, self.variants = encoder, dict(variants)
+            prove_routers(encoder.backbone, poolers.values())
+        self.encoder, self.poolers, self.normalize = encoder, poolers, normalize
 
     def __call__(self, batch: Batch) -> dict[str, Tensor]:
-        """Return variant -> [B, E] float32, of unit length where the variant is normalised."""
-        states = self.encoder.collected(batch, {name: variant.pooler for name, variant in self.variants.items()})
+        """Return variant -> [B, E] float32, of unit length if `normalize`."""
+        states = self.encoder.collected(batch, self.poolers)
         with torch.autocast(batch.roles.device.type, enabled=False):
-            vectors = {name: r.pooler(states[name], batch.view) for name, r in self.variants.items()}
-        return {name: F.normalize(v, dim=-1) if self.variants[name].normalize else v for name, v in vectors.items()}
+            vectors = {name: pooler(states[name], batch.view) for name, pooler in self.poolers.items()}
+        return {name: F.normalize(v, dim=-1) if self.normalize else v for name, v in vectors.items()}
 
 
 @dataclass(frozen=True)
@@ -74,7 +65,7 @@ def load_variants(
     text_encoder = loaded(cfg, run, list(poolers.values()))
     usual = text_encoder.encoder.pooler
     experts = experts_of(text_encoder.encoder.backbone)
-    variants, fingerprints = dict[str, Variant](), dict[str, str]()
+    variants, fingerprints = dict[str, Pooler](), dict[str, str]()
     for name, config in poolers.items():
         seed = stream_seed((seeds or {}).get(name, cfg["seed"]), "head")
         pooler = build_pooler(config, usual.hidden_size, usual.num_layers, seed, experts)
@@ -83,6 +74,6 @@ def load_variants(
                 f"The variant {name} would be standardised by statistics of a corpus, which variants have none of. "
                 "Leave reference_fault.standardise out, or score pooler=moee with pooler.statistics=<file> by itself."
             )
-        variants[name] = Variant(pooler.to(text_encoder.device).eval(), cfg["normalize"])
+        variants[name] = pooler.to(text_encoder.device).eval()
         fingerprints[name] = digest_of({**cfg, "pooler": config}, run, pooler)
-    return LoadedVariants(text_encoder, Variants(text_encoder.encoder, variants), fingerprints)
+    return LoadedVariants(text_encoder, Variants(text_encoder.encoder, variants, cfg["normalize"]), fingerprints)

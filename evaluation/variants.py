@@ -34,7 +34,7 @@ class Together:
 
     def __init__(self, loaded: Any) -> None:
         self.loaded = loaded
-        poolers = {name: variant.pooler for name, variant in sorted(loaded.variants.variants.items())}
+        poolers = dict(sorted(loaded.variants.poolers.items()))
         ends = list(itertools.accumulate(pooler.embedding_dim for pooler in poolers.values()))
         starts = [0, *ends[:-1]]
         self.columns = {name: slice(*span) for name, *span in zip(poolers, starts, ends, strict=True)}

@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.render import Section, Table
-from encoders.vector_geometry import alignment, anisotropy, centred_effective_rank, effective_rank, uniformity
+from poolers.shared.vector_geometry import alignment, anisotropy, centred_effective_rank, effective_rank, uniformity
 from representation.encoders_studied import Studied
 from representation.sections import each
 from representation.texts import Text, Texts, gathered

@@ -15,9 +15,9 @@ from analysis.drawings.canvas import canvas
 from analysis.drawings.drawing import Drawing
 from analysis.drawings.style import MOST_DESIGNS
 from analysis.render import Section, Table, in_percent
-from encoders.vector_geometry import Floats, unit
 from evaluation.tasks.chosen import TaskSet
 from evaluation.variants import read_by
+from poolers.shared.vector_geometry import Floats, unit
 from representation.encoders_studied import Studied, after_their_starts, distinct_backbones
 from representation.figures import heat_panels, look
 from representation.sections import each

@@ -88,7 +88,7 @@ def measured(encoder: TextEncoder, triples: Sequence[Quadruple]) -> Floats:
         )
     model = encoder.encoder.eval()
     values = np.empty((model.pooler.num_layers, len(fitting)))
-    for chunk, three in batches(fitting, encoder.tokenizer, encoder.token_budget):
+    for chunk, three in batches(fitting, encoder.tokenizer, encoder.back_off.budget):
         with torch.inference_mode():
             values[:, chunk] = gains(*(pooled_openings(model, batch.to(encoder.device)) for batch in three))
     return values

@@ -11,7 +11,7 @@ from cli.errors import UserError
 from encoders.encoder import experts_of
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import Batch
-from encoders.variants import Variant, Variants
+from encoders.variants import Variants
 from evaluation.candidates import Candidate
 from evaluation.instructions import read_instructions
 from evaluation.scoring import Options, score
@@ -37,8 +37,8 @@ def variants_of(
     for name, word in names.items():
         config = {**pooler_config(word, studied.config), **changed}
         built = build_pooler(config, pooler.hidden_size, pooler.num_layers, studied.seed, experts)
-        variants[name] = Variant(built.to(device).eval(), encoder.normalize if normalize is None else normalize)
-    return Variants(encoder, variants)
+        variants[name] = built.to(device).eval()
+    return Variants(encoder, variants, encoder.normalize if normalize is None else normalize)
 
 
 def arrays(variants: Variants) -> Callable[[Batch], Arrays]:

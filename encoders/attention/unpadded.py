@@ -1,6 +1,5 @@
 """Attention without padding: the texts of a batch stand one after another in one row, and each sees only itself."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from inspect import signature
@@ -153,12 +152,12 @@ def _by_groups(  # noqa: PLR0917
 @cache
 @torch.no_grad()
 def kernel_holds(device: torch.device, dtype: torch.dtype, width: int) -> bool:
-    """Return whether torch's kernel for texts of any length runs on `device` and gives two texts what groups give."""
-    try:
-        from torch.nn.attention import varlen
+    """Return whether torch's kernel for texts of any length runs on `device` and gives two texts what groups give.
 
-        if not may_run(parameters_of(varlen.varlen_attn), torch.cuda.get_device_capability(device), width):
-            return False
+    It needs an Ampere GPU or newer and a width of at most 256 that 8 divides (Dao 2023, arXiv 2307.08691), and raises
+    elsewhere.
+    """
+    try:
         draw = torch.Generator().manual_seed(0)
         q, k, v = (torch.randn(1, heads, 12, width, generator=draw).to(device, dtype) for heads in (4, 2, 2))
         for sees in WINDOWS:
@@ -172,20 +171,6 @@ def kernel_holds(device: torch.device, dtype: torch.dtype, width: int) -> bool:
     return True
 
 
-@cache
-def parameters_of(function: Callable[..., Any]) -> frozenset[str]:
-    """Return the names of what `function` takes."""
-    return frozenset(signature(function).parameters)
-
-
-def may_run(parameters: frozenset[str], capability: tuple[int, int], width: int) -> bool:
-    """Return whether a GPU of `capability` runs FlashAttention on heads of `width` by a function of `parameters`.
-
-    It needs Ampere or newer and a width of at most 256 that 8 divides (Dao 2023, arXiv 2307.08691, and torch's checks).
-    """
-    return {"scale", "window_size"} <= parameters and capability >= (8, 0) and width <= 256 and width % 8 == 0
-
-
 def _by_kernel(  # noqa: PLR0917
     query: Tensor, key: Tensor, value: Tensor, scaling: float, segments: Segments, sees: Sees
 ) -> Tensor:
@@ -195,7 +180,7 @@ def _by_kernel(  # noqa: PLR0917
     q, k, v = (x[0].transpose(0, 1).to(value.dtype) for x in (query, key, value))
     bounds, longest = segments.bounds, max(segments.lengths)
     how: dict[str, Any] = {"scale": scaling, "window_size": WINDOWS[sees]}
-    known, group = parameters_of(varlen_attn), query.shape[1] // key.shape[1]
+    known, group = signature(varlen_attn).parameters, query.shape[1] // key.shape[1]
     if "num_splits" in known:  # torch 2.11 and 2.12 have no such choice: they never split
         how["num_splits"] = 1  # or a text's sums would be cut according to its batch mates
     if "enable_gqa" in known:

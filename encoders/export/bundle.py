@@ -49,7 +49,9 @@ class _Bundle:
             for used in ast.walk(definition):
                 if isinstance(used, ast.Name):
                     self.add(module, used.id)
-            self.sources.append(_source(module, definition))
+            decorators = getattr(definition, "decorator_list", [])
+            first = min([definition.lineno, *(decorator.lineno for decorator in decorators)])
+            self.sources.append("\n".join(_text(module).split("\n")[first - 1 : definition.end_lineno]))
         return None
 
 
@@ -78,10 +80,3 @@ def _named(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             for target in targets:
                 yield from ((node.id, statement) for node in ast.walk(target) if isinstance(node, ast.Name))
-
-
-def _source(module: str, definition: ast.stmt) -> str:
-    """The lines of a definition, its decorators among them."""
-    decorators = getattr(definition, "decorator_list", [])
-    first = min([definition.lineno, *(decorator.lineno for decorator in decorators)])
-    return "\n".join(_text(module).split("\n")[first - 1 : definition.end_lineno])

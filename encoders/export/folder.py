@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from safetensors.torch import save_file
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoConfig
@@ -18,6 +17,7 @@ from encoders.encoder import experts_of
 from encoders.export.bundle import bundled
 from encoders.export.exported import OF_ONE_TOKEN, Config, Exported
 from poolers.shared.registry import OUTSIDE
+from poolers.shared.vector_geometry import unit
 from records.files import write_json, write_text
 
 OURS = "modeling_embedder"  # the module file of designs that sentence-transformers has none for
@@ -132,28 +132,7 @@ def least_cosine(exported: Exported, folder: Path) -> float:
     model = SentenceTransformer(str(folder), device="cpu", trust_remote_code=not exported.mode)
     theirs = [model.encode(texts), model.encode(texts, batch_size=1), model.encode_document(texts)]
     theirs.append(model.encode(texts, prompt=exported.prompt))
-    write_text(folder / "README.md", generate_model_card(model) + _of_texts(exported))
-    return float(_cosines(np.concatenate([queries, queries, documents, asked]), np.concatenate(theirs)).min())
-
-
-def _of_texts(exported: Exported) -> str:
-    """What the card says of prompts and of empty texts."""
-    trained, prompt, bos = "without instructions, so give no prompt", "read like the text", ""
-    if exported.instruction:
-        trained = f"with instructions: `model.encode(queries, prompt={exported.prompt!r})`"
-    if exported.mode not in OF_ONE_TOKEN and not exported.pooler.pool_instruction:
-        prompt = "not pooled"
-        if exported.text_encoder.tokenizer.bos is not None:
-            bos = ", and BOS is one of them" if exported.mode or not exported.pooler.pool_bos else "; BOS is"
-    return f"""
-## Prompts and empty texts
-
-* It was trained {trained}.
-* The tokens of a prompt are {prompt}{bos}.
-* An empty text has the vector of the tokens around it (prompt, BOS, EOS): the last of them stands for the text.
-"""
-
-
-def _cosines(ours: NDArray[Any], theirs: NDArray[Any]) -> NDArray[Any]:
-    """[N], the cosine of each row of one matrix [N, E] with that of the other."""
-    return np.einsum("ne,ne->n", ours, theirs) / np.linalg.norm(ours, axis=1) / np.linalg.norm(theirs, axis=1)
+    trained = f"`model.encode(queries, prompt={exported.prompt!r})`" if exported.instruction else "bare texts"
+    write_text(folder / "README.md", f"{generate_model_card(model)}\nTrained on {trained}.\n")
+    one, other = unit(np.concatenate([queries, queries, documents, asked])), unit(np.concatenate(theirs))
+    return float((one * other).sum(axis=1).min())

@@ -12,8 +12,8 @@ from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score
 
 from analysis.statistics.arrays import Floats
-from encoders.vector_geometry import unit
 from evaluation.tasks.task_data import TaskData
+from poolers.shared.vector_geometry import unit
 from records.files import stream_seed
 
 TRUTH = {"PairClassification": "labels", "STS": "score"}

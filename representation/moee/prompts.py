@@ -113,7 +113,7 @@ def worded(encoder: TextEncoder, template: Template) -> TextEncoder:
             f"{positions} positions of this decoder. Lower max_length."
         )
     tokenizer = TextTokenizer(usual.tokenizer, length, usual.padding_side, template)
-    return TextEncoder(encoder.encoder, tokenizer, f"{encoder.fingerprint} {template.name}", encoder.token_budget)
+    return TextEncoder(encoder.encoder, tokenizer, f"{encoder.fingerprint} {template.name}", encoder.back_off.budget)
 
 
 def scores(of_tasks: list[OfTask], tasks: list[PairTask], prompts: list[str]) -> list[Config]:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from encoders.loading import untrained
-from encoders.variants import Variant, Variants, load_variants
+from encoders.variants import Variants, load_variants
 from tests.contract.conftest import TEXTS
 
 
@@ -30,6 +30,6 @@ def test_trained_poolers_can_share_a_pass_too(encoder_of, cell):
     others = {name: encoder_of(name, "bi")[0] for name in ("lastlayer", "multilayer", "mean")}
     batch = tokenizer.batch(tokenizer(TEXTS))
     with torch.no_grad():
-        found = Variants(encoder, {n: Variant(e.pooler, e.normalize) for n, e in others.items()})(batch)
+        found = Variants(encoder, {n: e.pooler for n, e in others.items()}, encoder.normalize)(batch)
         for name, alone in others.items():
             assert torch.equal(found[name], alone(batch))

@@ -6,7 +6,6 @@ from transformers import AutoConfig, AutoModel
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from encoders import backbone as backbone_module
 from encoders.adapter import add_lora
 from encoders.attention.pattern import pattern_of
 from encoders.attention.probe import probe
@@ -98,7 +97,7 @@ def test_a_family_with_other_names_than_llama_s_is_refused_with_the_targets_that
     with pytest.raises(UserError, match=r"not in this model\. Give lora\.targets=\[.*\]\.") as refused:
         add_lora(backbone, lora, 0)
     targets = str(refused.value).partition("Give lora.targets=[")[2].partition("]")[0].split(",")
-    add_lora(backbone, {**lora, "targets": targets}, 0, fused=False)
+    add_lora(backbone, {**lora, "targets": targets}, 0)
     adapted = {name.split(".lora_")[0] for name, p in backbone.named_parameters() if ".lora_" in name}
     assert len({name.split(".")[-1] for name in adapted}) == len(targets) > 2
 
@@ -112,24 +111,6 @@ def test_read_straight_onto_a_device_is_the_same_bit_by_bit(folder, dtype):
     one, other = (dict([*b.named_parameters(), *b.named_buffers()]) for b in (usual, straight))
     assert one.keys() == other.keys()
     assert all(torch.equal(one[name], other[name]) and one[name].dtype is other[name].dtype for name in one)
-
-
-def test_rotary_frequencies_are_the_cpus(folder, monkeypatch):
-    """A device that computes them otherwise: those of a CPU are put there."""
-    _, cfg = loaded(folder, "bi")
-    wanted = {n: b.clone() for n, b in load_backbone(cfg["model"], torch.float32).named_buffers() if "inv_freq" in n}
-    real = backbone_module.made_on_cpu
-
-    def after(backbone):
-        for name, buffer in backbone.named_buffers():
-            if "inv_freq" in name:
-                buffer.mul_(1.0 + 2.0**-20)
-        real(backbone)
-
-    monkeypatch.setattr(backbone_module, "made_on_cpu", after)
-    found = dict(load_backbone(cfg["model"], torch.float32, device=torch.device("cpu")).named_buffers())
-    assert all(torch.equal(found[name], wanted[name]) for name in wanted)
-    assert wanted or folder.name.startswith(("gpt2", "opt"))
 
 
 @pytest.mark.parametrize(

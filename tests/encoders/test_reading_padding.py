@@ -83,4 +83,4 @@ def test_one_reading_of_padding_gives_all_a_padded_decoder(compose_cell):
     alone = load_variants(cfg, None, {"mean": poolers["mean"]})
     assert alone.text_encoder.settings["kernel"] == "unpadded"
     with pytest.raises(UserError, match="no states of padding"):
-        Variants(alone.text_encoder.encoder, loaded.variants.variants)
+        Variants(alone.text_encoder.encoder, loaded.variants.poolers, normalize=True)

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from encoders.vector_geometry import alignment, anisotropy, centred_effective_rank, effective_rank, uniformity
+from poolers.shared.vector_geometry import alignment, anisotropy, centred_effective_rank, effective_rank, uniformity
 
 
 @pytest.fixture

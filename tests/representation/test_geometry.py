@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from encoders.vector_geometry import alignment, anisotropy
+from poolers.shared.vector_geometry import alignment, anisotropy
 from representation.geometry import own_vectors, section
 
 

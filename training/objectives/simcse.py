@@ -10,7 +10,7 @@ from cli.limits import real
 from corpora.raw_text import read_texts, refuse_pairs
 from corpora.triples import Triple
 from encoders.tokens import Tokens
-from encoders.vector_geometry import alignment, uniformity
+from poolers.shared.vector_geometry import alignment, uniformity
 from training.objectives.infonce import CONTRASTIVE, Candidates, Contrastive
 from training.objectives.objective import Config, Scores
 from training.set_up import SetUp
