@@ -1,6 +1,9 @@
-"""Train and score designs with several seeds, one run per core: `python study.py seeds=[0,1,2]`."""
+"""Train and score designs with several seeds, runs side by side: `python study.py seeds=[0,1,2]`."""
 
+import os
 import sys
+from itertools import cycle, islice
+from typing import Any
 
 from cli.errors import guard
 
@@ -18,9 +21,31 @@ def main() -> None:
     words = split_words(sys.argv[1:])
     config = plain(composed("study", words.study))
     jobs = study_jobs(config, words)
-    base = composed("train", readable(with_recipe(words.train), several=False)).model.path
-    check_words(words.evaluate, base)  # before hours of training, not after them
-    run_jobs(jobs, config["jobs"])
+    train = composed("train", readable(with_recipe(words.train), several=False))
+    check_words(words.evaluate, train.model.path)  # before hours of training, not after them
+    at_once, why = _at_once(config["jobs"], plain(train))
+    print(f"{len(jobs)} jobs, {len(at_once)} at a time: {why}.", flush=True)
+    run_jobs(jobs, at_once)
+
+
+def _at_once(count: int | None, train: dict[str, Any]) -> tuple[list[str], str]:
+    """Return the places of jobs, and why so many. count: of jobs=. train: conf/train.yaml as composed."""
+    from studies.workers import free_memory, need, places
+
+    devices = train["trainer"]["devices"]
+    free = free_memory() if train["accelerator"] != "cpu" and devices == 1 else {}
+    if count:
+        return list(islice(cycle(free or [""]), count)), "as jobs= says"
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not free:
+        return places(
+            {}, 1, max(1, cores // devices)
+        ), "one for each core" if devices == 1 else f"of {devices} processes each"
+    from training.cost import empty_encoder, parameters  # imports torch
+
+    of_a_run = need(parameters(empty_encoder(train))["base"], train["token_budget"])
+    have = f"{sum(free.values()) // 1024} GiB are free on {len(free)} GPU, and there are {cores} cores"
+    return places(free, of_a_run, cores), f"about {of_a_run / 1024:.1f} GiB each; {have}"
 
 
 if __name__ == "__main__":

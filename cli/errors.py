@@ -12,19 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 # Of a disk or of a path that was given, and not of what a program does with it.
-OF_DISKS = (
-    "ENOSPC",
-    "EDQUOT",
-    "EFBIG",
-    "EROFS",
-    "EACCES",
-    "EPERM",
-    "ESTALE",
-    "EIO",
-    "ENOTDIR",
-    "EISDIR",
-    "ENAMETOOLONG",
-)
+OF_DISKS = "ENOSPC EDQUOT EFBIG EROFS EACCES EPERM ESTALE EIO ENOTDIR EISDIR ENAMETOOLONG"
 
 
 class UserError(Exception):
@@ -42,7 +30,7 @@ def disk_fault(error: BaseException) -> str:
     """Return the system's words for a fault of `OF_DISKS`, else "". Rust's libraries have its number in their text."""
     match = re.search(r"\(os error (\d+)\)", str(error))
     number = getattr(error, "errno", None) or (int(match[1]) if match else 0)
-    return os.strerror(number) if errno.errorcode.get(number) in OF_DISKS else ""
+    return os.strerror(number) if errno.errorcode.get(number) in OF_DISKS.split() else ""
 
 
 @contextmanager

@@ -7,18 +7,8 @@ from cli.errors import UserError
 
 # Keys that the manifest of a run fixes: evaluate.py run=... leaves them without effect.
 FIXED_BY_A_RUN = (
-    *("model", "attn", "pooler", "reference_fault", "head", "seed", "study", "init", "template"),
-    *(
-        "text_length",
-        "max_length",
-        "normalize",
-        "padding_side",
-        "precision",
-        "tf32",
-        "deterministic",
-        "compile",
-        "token_budget",
-    ),
+    *("model", "attn", "pooler", "reference_fault", "head", "seed", "study", "init", "template", "compile"),
+    *("text_length", "max_length", "normalize", "padding_side", "precision", "tf32", "deterministic", "token_budget"),
 )
 
 

@@ -1,10 +1,8 @@
 """The commands of a study: train each design with each seed, then score the runs and what they started from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cli.compose import composed, options, own_keys, plain, quoted, readable, with_recipe
 from cli.errors import UserError, nearest
@@ -13,16 +11,15 @@ from records.run_folder import run_folder
 from studies.workers import Job
 
 Config = dict[str, Any]
+Designs = dict[Path, tuple[str, list[str]]]  # folder of its runs -> its name as given, its words of train.py
 OF_A_JOB = {  # groups and keys that a study sets job by job -> what is given in their place
     **dict.fromkeys(("seed", "axes"), "Give seeds=[...]."),
     **dict.fromkeys(("pooler", "attn", "design"), "Give designs=[...]."),
-    **dict.fromkeys(("run", "foreign", "variants", "threads", "progress"), "Leave it out, or use python evaluate.py."),
-    **dict.fromkeys(("check", "resume"), "Leave it out, or use python train.py."),
+    **dict.fromkeys(("run", "foreign", "variants", "threads", "progress", "check", "resume"), "Leave it out."),
 }
 
 
-@dataclass(frozen=True)
-class Words:
+class Words(NamedTuple):
     """A command line of study.py by program."""
 
     study: list[str]
@@ -49,8 +46,6 @@ def split_words(arguments: Sequence[str]) -> Words:
             raise UserError(f"{whole}= is set by study.py, job by job. {OF_A_JOB[whole]}")
         elif first in scoring and first not in of_train:
             words.evaluate.append(argument)
-        elif first not in of_train and get_close_matches(first, of_study, n=1, cutoff=0.8):
-            raise UserError(f"There is no key '{first}'. {nearest(first, of_study)}")
         else:
             words.train.append(argument)
             words.evaluate.extend([argument] * (first == "cache_dir"))
@@ -62,7 +57,7 @@ def study_jobs(config: Config, words: Words) -> list[Job]:
 
     Seed by seed: runs are trained, then scored, then all scores so far make a report. Raises `UserError`.
     """
-    check_limits(config, {"jobs": Limit(1, "one per core"), "seeds": Limit(0, each=True)}, {})
+    check_limits(config, {"jobs": Limit(1, "as many as fit"), "seeds": Limit(0, each=True)}, {})
     if not (isinstance(config["designs"], list) and config["designs"]):
         raise UserError(f"designs={config['designs']} must be a list of designs, such as [eos-causal,multilayer-bi].")
     designs, jobs = _designs(config["designs"], words.train), list[Job]()
@@ -76,44 +71,35 @@ def study_jobs(config: Config, words: Words) -> list[Job]:
     return jobs
 
 
-@dataclass(frozen=True)
-class _Design:
-    """name: as given. words: of train.py. folder: of its runs."""
-
-    name: str
-    words: list[str]
-    folder: Path
-
-
-def _designs(names: Sequence[Any], train: list[str]) -> list[_Design]:
-    designs = dict[Path, _Design]()
+def _designs(names: Sequence[Any], train: list[str]) -> Designs:
+    designs: Designs = {}
     for name in dict.fromkeys(map(str, names)):
         typed = with_recipe([*design_words(name), *train])
         words = readable(typed, several=False)
         folder = run_folder(plain(composed("train", words)), words).path.parent
         if folder in designs:
-            raise UserError(f"The designs {designs[folder].name} and {name} are the same runs. Leave one out.")
-        designs[folder] = _Design(name, typed, folder)
-    return list(designs.values())
+            raise UserError(f"The designs {designs[folder][0]} and {name} are the same runs. Leave one out.")
+        designs[folder] = name, typed
+    return designs
 
 
-def _of_seed(designs: Sequence[_Design], seed: int, words: Words, untrained: bool) -> list[Job]:
+def _of_seed(designs: Designs, seed: int, words: Words, untrained: bool) -> list[Job]:
     training, scoring = list[Job](), list[Job]()
-    runs = [quoted(str(design.folder / f"seed{seed}")) for design in designs]
-    for design, run in zip(designs, runs, strict=True):
-        train = ("train.py", *design.words, f"seed={seed}", "trainer.progress=lines")
-        training.append(Job(f"train {design.name} seed {seed}", train))
+    runs = [quoted(str(folder / f"seed{seed}")) for folder in designs]
+    for run, (name, of_design) in zip(runs, designs.values(), strict=True):
+        train = ("train.py", *of_design, f"seed={seed}", "trainer.progress=lines")
+        training.append(Job(f"train {name} seed {seed}", train))
         evaluate = ("evaluate.py", f"run={run}", *words.evaluate, "progress=false")
-        scoring.append(Job(f"score {design.name} seed {seed}", evaluate, (training[-1].name,)))
+        scoring.append(Job(f"score {name} seed {seed}", evaluate, (training[-1].name,)))
     evaluate = ("evaluate.py", f"run=[{','.join(runs)}]", "untrained=only", *words.evaluate, "progress=false")
     start = Job(f"score the starts of seed {seed}", evaluate, tuple(job.name for job in training))
     return [*training, *([start] if untrained else []), *scoring]
 
 
-def _report_words(designs: Sequence[_Design], seeds: str, words: Words) -> tuple[str, ...]:
+def _report_words(designs: Designs, seeds: str, words: Words) -> tuple[str, ...]:
     given = [word.partition("=")[2] for word in words.evaluate if word.startswith("results=")]
-    studies = list(dict.fromkeys(design.folder.parent for design in designs))
-    scores, cells = given[-1:] or [quoted(str(study / "scores")) for study in studies], [d.folder.name for d in designs]
+    studies, cells = list(dict.fromkeys(folder.parent for folder in designs)), [folder.name for folder in designs]
+    scores = given[-1:] or [quoted(str(study / "scores")) for study in studies]
     # of designs of several studies, all pairs: analysis names what their folders add
     chosen = [f"models=[{','.join(cells)}]", f"against={cells[0]}"] if len(studies) == 1 else []
     out = f"out={quoted(str(studies[0] / 'tables'))}"

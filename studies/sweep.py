@@ -23,8 +23,7 @@ FAILED = "POOLING_ABLATION_FAILED"  # environment: the file to which the jobs of
 def start(program: str, arguments: Sequence[str], run: Run, as_typed: Callable[[list[str]], list[str]] = list) -> None:
     """Hand a command line to Hydra. run: called with a job's configuration and words.
 
-    as_typed: makes overrides of words that mean more than one. A misspelt word is refused before the first job; jobs of
-    a sweep that fail do not stop the others, and are listed at the end. Raises `UserError`.
+    as_typed: makes overrides of words. Jobs of a sweep that fail stop no others, and are listed. Raises `UserError`.
     """
     if {"-h", "--help"} & set(arguments):
         print(help_screen(program))
@@ -54,21 +53,18 @@ def _job(run: Run, cfg: DictConfig) -> None:
     try:
         with explained():
             run(plain(cfg), words)
+        return
     except UserError as error:
-        line = " ".join(str(error).split())
-        print(f"error: {line}", file=sys.stderr, flush=True)
+        fault = " ".join(str(error).split())
+        print(f"error: {fault}", file=sys.stderr, flush=True)
         if not sweeping:
             raise SystemExit(2) from error
-        _note(words, line)
     except Exception as error:
         if not sweeping:
             raise
         traceback.print_exc()
-        _note(words, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
-
-
-def _note(words: Sequence[str], line: str) -> None:
+        fault = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
     file = Path(os.environ[FAILED])
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a", encoding="utf-8") as out:
-        out.write(f"{' '.join(words)}: {line}\n")
+        out.write(f"{' '.join(words)}: {fault}\n")

@@ -2,18 +2,20 @@
 
 import multiprocessing
 import os
+import re
 import runpy
 import signal
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import chdir
-from dataclasses import dataclass
 from multiprocessing import forkserver
 from multiprocessing.connection import wait
 from multiprocessing.context import ForkServerProcess
-from typing import Any
+from shutil import which
+from typing import Any, NamedTuple
 
 from cli.compose import HOME
 from cli.errors import UserError
@@ -22,8 +24,7 @@ from cli.errors import UserError
 MODULES = ("torch", "peft", "transformers.models.llama.modeling_llama", "training.run", "mteb", "evaluation.scoring")
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """A command. words: as after `python`, such as ("train.py", "pooler=eos"). after: jobs that must end well first."""
 
     name: str
@@ -31,56 +32,72 @@ class Job:
     after: tuple[str, ...] = ()
 
 
-def run_jobs(jobs: Sequence[Job], count: int | None, modules: Sequence[str] = MODULES) -> None:
-    """Run `jobs`, `count` at a time (None: one per core), in their order as far as `after` allows; a line for each.
+def free_memory() -> dict[str, int]:
+    """Return the free MiB of each NVIDIA GPU that this process sees, by its name for CUDA_VISIBLE_DEVICES."""
+    query = ["nvidia-smi", "--query-gpu=index,uuid,memory.free", "--format=csv,noheader,nounits"]
+    text = subprocess.run(query, check=False, capture_output=True, text=True).stdout if which(query[0]) else ""
+    rows, seen = re.findall(r"^(\d+), (\S+), (\d+)$", text, re.M), os.environ.get("CUDA_VISIBLE_DEVICES")
+    return {uuid: int(free) for index, uuid, free in rows if seen is None or {index, uuid} & {*seen.split(",")}}
+
+
+def need(parameters: int, tokens: int) -> float:
+    """Estimate the MiB of a run on a GPU: 2 GiB and 1.25 (2 bytes a parameter + 75 sqrt(parameters) bytes a token of a
+    forward pass), as docs/performance.md has Mistral-7B (6.5 MB a token) and Qwen2-0.5B (1.6 MB); nothing else."""
+    return 2048 + 1.25 * (2 * parameters + 75 * parameters**0.5 * tokens) / 2**20
+
+
+def places(free: Mapping[str, int], of_a_run: float, cores: int) -> list[str]:
+    """Return the GPU of each job that runs at a time, GPUs in turn, at most one a core; without GPU "" a core."""
+    room = {card: max(1, int(mib / of_a_run)) for card, mib in free.items()} or {"": cores}
+    return [card for turn in range(max(room.values())) for card in room if turn < room[card]][:cores]
+
+
+def run_jobs(jobs: Sequence[Job], at_once: Sequence[str], modules: Sequence[str] = MODULES) -> None:
+    """Run `jobs`, one in each of the `places` at_once, in their order as far as `after` allows; a line for each.
 
     A job is a process with the memory of a server that has imported `modules` and run nothing, so its numbers are
     those of the command by itself. What still runs is stopped where this process is (SIGINT, SIGTERM); the same jobs
     then continue. Raises `UserError` that names those that failed.
     """
     os.environ.setdefault("TQDM_DISABLE", "1")  # mteb's own bars; tqdm reads it when it is first imported
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    count = count or cores or 1
-    print(f"{len(jobs)} jobs, {count} at a time.", flush=True)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(modules))
     with chdir(HOME):  # the server looks for modules where it starts: another folder may hold packages of these names
         forkserver.ensure_running()
-    waiting, codes = list(jobs), dict[str, int]()
-    running: dict[Any, tuple[Job, ForkServerProcess, float]] = {}  # by what waits for a process to end
-    usual = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    waiting, codes, cards = list(jobs), dict[str, int](), list(at_once)
+    running: dict[Any, tuple[Job, ForkServerProcess, float, str]] = {}  # by what waits for a process to end
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         while True:
             ready = [job for job in waiting if all(codes.get(name) == 0 for name in job.after)]
-            for job in ready[: count - len(running)]:
-                process = context.Process(target=_command, args=(job.words,), name=job.name)
+            for job in ready[: len(cards)]:
+                card = cards.pop(0)
+                process = context.Process(target=_command, args=(job.words, card), name=job.name)
                 process.start()
-                running[process.sentinel] = job, process, time.monotonic()
+                running[process.sentinel] = job, process, time.monotonic(), card
                 waiting.remove(job)
             if not running:
                 break
             for sentinel in wait(list(running)):
-                job, process, started = running.pop(sentinel)
+                job, process, started, card = running.pop(sentinel)
                 process.join()
+                cards.append(card)
                 codes[job.name] = code = process.exitcode or 0
-                how = f"FAILED with exit code {code}" if code else "ended"
-                seconds = f"{time.monotonic() - started:.0f} s"
-                print(f"[{len(codes)} of {len(jobs)}] {job.name} {how} after {seconds}", flush=True)
+                how = f"{f'FAILED with exit code {code}' if code else 'ended'} after {time.monotonic() - started:.0f} s"
+                print(f"[{len(codes)} of {len(jobs)}] {job.name} {how}", flush=True)
     finally:
-        for _, process, _ in running.values():
+        for _, process, *_ in running.values():
             process.terminate()
-        for _, process, _ in running.values():
+        for _, process, *_ in running.values():
             process.join()
-        signal.signal(signal.SIGTERM, usual)
     if failed := [name for name, code in codes.items() if code]:
-        raise UserError(
-            f"{len(failed)} of {len(jobs)} jobs failed ({', '.join(failed)}); their errors stand above. "
-            "What is finished is kept: the same command goes on."
-        )
+        what = f"{len(failed)} of {len(jobs)} jobs failed ({', '.join(failed)}); their errors stand above"
+        raise UserError(f"{what}. The same command goes on from what is finished.")
 
 
-def _command(words: Sequence[str]) -> None:
-    """Be `python <words>`, a file of this checkout; end where the parent does, killed or not."""
+def _command(words: Sequence[str], card: str) -> None:
+    """Be `python <words>`, a file of this checkout, on one GPU; end where the parent does, killed or not."""
+    os.environ |= {"CUDA_VISIBLE_DEVICES": card} if card else {}
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     sys.argv[:] = [str(HOME / words[0]), *words[1:]]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli.errors import UserError
-from studies.workers import Job, run_jobs
+from studies.workers import Job, free_memory, need, places, run_jobs
 from tests.started import ROOT
 
 SCRIPT = """
@@ -40,7 +40,7 @@ def test_jobs_wait_for_those_before_them_and_a_failed_one_stops_no_other(script,
     job, noted = script
     jobs = [job("late", after=["first"]), job("first"), job("wrong", code=2), job("never", after=["wrong"])]
     with pytest.raises(UserError, match=r"1 of 4 jobs failed \(wrong\)"):
-        run_jobs(jobs, count, ["json"])
+        run_jobs(jobs, [""] * count, ["json"])
     lines = capsys.readouterr().out
     assert "wrong FAILED with exit code 2 after" in lines
     assert re.search(r"\[\d of 4\] late ended after", lines)
@@ -50,10 +50,39 @@ def test_jobs_wait_for_those_before_them_and_a_failed_one_stops_no_other(script,
     assert len({process for _, process in noted()}) == 3
 
 
+def test_as_many_runs_as_a_gpu_holds_gpus_in_turn_and_no_more_than_cores():
+    h200, small = 139 * 1024, need(135_000_000, 16_384)
+    assert need(7_240_000_000, 4_096) == pytest.approx(50 * 1024, rel=0.05)  # docs/performance.md
+    assert need(7_240_000_000, 16_384) == pytest.approx(126 * 1024, rel=0.15)
+    assert places({}, small, 3) == ["", "", ""]
+    assert places({"a": h200}, small, 16) == ["a"] * int(h200 / small)
+    assert places({"a": 2 * small, "b": 3.5 * small, "c": 10}, small, 16) == ["a", "b", "c", "a", "b", "b"]
+    assert places({"a": h200, "b": h200}, small, 3) == ["a", "b", "a"]
+
+
+@pytest.mark.slow
+def test_each_job_sees_its_gpu_alone(tmp_path):
+    script, place = tmp_path / "note.py", tmp_path / "noted"
+    script.write_text("import os, sys\nopen(sys.argv[1], 'a').write(os.environ['CUDA_VISIBLE_DEVICES'] + ' ')\n")
+    run_jobs([Job(str(n), (str(script), str(place))) for n in range(5)], ["GPU-a", "GPU-b"], ["json"])
+    assert {*place.read_text().split()} == {"GPU-a", "GPU-b"}
+
+
+def test_gpus_are_those_that_this_process_sees(monkeypatch, tmp_path):
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text("#!/bin/sh\necho '0, GPU-a, 1000'\necho '1, GPU-b, 2000'\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert free_memory() == {"GPU-a": 1000, "GPU-b": 2000}
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert free_memory() == {"GPU-b": 2000}
+
+
 STOPPED = """
 from cli.errors import UserError
 from studies.workers import Job, run_jobs
-run_jobs([Job("long", ({place!r},))], 1, ["json"])
+run_jobs([Job("long", ({place!r},))], [""], ["json"])
 """
 
 
