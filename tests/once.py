@@ -1,9 +1,8 @@
-"""What each test would else read again: files of conf/, model folders and the versions of packages."""
+"""What each test would else read again: files of conf/ and model folders."""
 
 import os
 import pickle
 from copy import copy, deepcopy
-from functools import cache
 
 import pytest
 
@@ -46,14 +45,4 @@ def _each_model_folder_once():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(backbone, "_loaded", once)
-        yield
-
-
-@pytest.fixture(scope="session")
-def versions_read_once():
-    """mteb reads the versions of five packages from their metadata twice per score, ten milliseconds each time."""
-    from mteb.cache import result_cache
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(result_cache, "_get_package_versions", cache(result_cache._get_package_versions))
         yield

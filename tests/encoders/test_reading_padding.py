@@ -27,7 +27,6 @@ CELLS = [
     ("lastlayer", "bi", "reference_fault=all"),
     ("multilayer", "causal", "reference_fault=all"),
 ]
-ROUTERS = [("moee", "causal", BY_POSITION), ("moee_trained", "causal", BY_POSITION)]
 
 
 def batch_of(cfg):

@@ -1,6 +1,5 @@
 """The cache of states against transformers' own `hidden_states`, text by text; what is in its name; what it refuses."""
 
-import numpy as np
 import pytest
 import torch
 from transformers import AutoModel
@@ -39,11 +38,6 @@ def filled(opened):
         return encoder.eval(), tokenizer, tokenizer.batch(rows)
 
     return make
-
-
-def shards(encoder):
-    """The states on disk: name of the shard -> array."""
-    return {p.parent.name: np.load(p) for p in encoder.cache.folder.glob(f"*/{STATES}")}
 
 
 @pytest.mark.parametrize("side", ["left", "right"])

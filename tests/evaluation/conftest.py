@@ -70,11 +70,6 @@ class LocalCandidate(Candidate):
         return self.encoder
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _versions(versions_read_once: None) -> None:
-    """As scores are written."""
-
-
 @pytest.fixture
 def bag() -> type[BagOfWords]:
     return BagOfWords

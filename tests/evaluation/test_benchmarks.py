@@ -1,12 +1,9 @@
 """What benchmark=, tasks= and tasks_dir= give."""
 
-from collections import Counter
-
 import pytest
 
 from cli.compose import composed, plain
 from evaluation.tasks.chosen import task_set
-from evaluation.words import evaluate_words
 
 DATA = composed("train", ["data=docstrings"]).data
 
@@ -26,22 +23,6 @@ def test_a_benchmark_of_mteb_comes_whole(name: str, size: int) -> None:
     assert found_splits["MassiveIntentClassification"] == (["test"], ["en"])
     assert found_splits["STS17"] == (["test"], ["en-en"])
     assert found_splits.get("MSMARCO", (["dev"], ["default"])) == (["dev"], ["default"])
-
-
-SHORT = {"Re": "Retrieval", "Rk": "Reranking", "Cu": "Clustering", "Pa": "PairClassification", "Ca": "Classification"}
-NAMED = {  # benchmark= -> tasks of mteb by type
-    "llm2vec15": {"Re": 3, "Rk": 2, "Cu": 3, "Pa": 1, "Ca": 3, "STS": 3},
-    "moee": {"STS": 8, "Ca": 3, "Rk": 3, "Cu": 2, "Pa": 2, "Summarization": 1},
-    "sts12_16": {"STS": 5},
-    "BEIR": {"Re": 15},
-}
-
-
-@pytest.mark.parametrize("name", NAMED)
-def test_named_sets_are_in_the_registry_of_mteb(name: str) -> None:
-    tasks = task_set(plain(composed("evaluate", evaluate_words([f"benchmark={name}"])))).tasks
-    assert Counter(task.metadata.type for task in tasks) == {SHORT.get(k, k): n for k, n in NAMED[name].items()}
-    assert all(task.hf_subsets in (["default"], ["en"], ["en-en"]) for task in tasks)
 
 
 def test_tasks_narrow_a_benchmark_down_in_the_order_given() -> None:

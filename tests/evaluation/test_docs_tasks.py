@@ -11,9 +11,9 @@ from corpora.copies import distinct
 from corpora.docstrings import read_docstrings
 from evaluation.tasks import docs
 from evaluation.tasks.chosen import listed
-from evaluation.tasks.docs import cached, graded, package_tasks, shortened, similarity, summarization
+from evaluation.tasks.docs import cached, graded, package_tasks, similarity, summarization
 from evaluation.tasks.docs_documents import Document, Sizes, cut, select
-from evaluation.tasks.task_data import TaskData, texts_of_task
+from evaluation.tasks.task_data import TaskData
 
 SIZES = Sizes(documents=120, queries=50, classes=5, summarized=12)
 PACKAGES = composed("evaluate", ["benchmark=docstrings"]).benchmark.packages
@@ -89,18 +89,6 @@ def test_classification_is_balanced_and_its_splits_are_apart(tasks: dict) -> Non
     assert set(counts) == set(train["label"]) == set(range(SIZES.classes))
     assert len(set(counts.values())) == 1
     assert min(train["label"].count(c) for c in counts) >= 8  # the shots mteb draws
-
-
-def test_classification_reads_the_whole_docstring(tasks: dict, documents: list) -> None:
-    label = {f"{d.summary}\n\n{d.body}": d.label for d in documents}
-    for part in tasks["Classification"].content.values():
-        assert len({(label[t], y) for t, y in zip(part["text"], part["label"], strict=True)}) == SIZES.classes
-
-
-def test_all_use_the_texts_of_the_same_documents(tasks: dict, documents: list) -> None:
-    texts = {text for d in documents for text in (d.summary, d.body, d.text, shortened(d.summary))}
-    contents = {text for task in tasks.values() for _, text in texts_of_task(task)}
-    assert contents <= texts
 
 
 @pytest.mark.slow  # reads the whole corpus

@@ -145,27 +145,6 @@ def test_a_study_that_is_named_is_its_folder(further):
     assert folder(*FIXED, "pooler=multilayer", "attn=bi", *further).parts == ("runs", "held", "multilayer-bi", "seed0")
 
 
-@pytest.mark.parametrize(
-    ("words", "cell"),
-    [  # keys that the usual pooler, attention, data set or adapter does not have
-        ("pooler=multilayer pooler.tokens=all", "x+pooler.tokens-all/multilayer-causal"),
-        (
-            "reference_fault=all pooler=lastlayer pooler.mlp=false",
-            "x+reference_fault-all+pooler.mlp-false/lastlayer-causal",
-        ),
-        ("adapter=mixse adapter.top_k=2", "x+adapter-mixse+adapter.top_k-2/eos-causal"),
-        ("data=mix data@data.sources.classes=classes data.sources.classes.path=l.jsonl", "x/eos-causal"),
-        (
-            "objective=mixed objective.class_temperature=.2",
-            "x+objective-mixed+objective.class_temperature-0.2/eos-causal",
-        ),
-    ],
-)
-def test_keys_that_one_member_of_a_group_alone_has(words, cell):
-    found = folder("study=x", *words.split())
-    assert str(found) == f"runs/{cell}/seed0"
-
-
 def test_what_is_swept_over_is_named_in_a_named_study():
     swept = [folder(*FIXED, f"lora.r={r}", "axes=[lora.r]").parts[1] for r in (8, 16)]
     assert swept == ["held+lora.r-8", "held"], "16 is what every run of the study has that does not say otherwise"

@@ -9,11 +9,6 @@ from representation.texts import read_texts
 TASKS = ["DocsNetworkxRetrieval", "DocsNetworkxClassification", "DocsNetworkxPairClassification"]
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _versions(versions_read_once):
-    """As scores are written."""
-
-
 @pytest.fixture(scope="session")
 def representation_words(small_model, tmp_path_factory):
     """Words of a command that reads 12 texts a type with the small untrained model."""

@@ -32,8 +32,3 @@ def test_all_is_the_sum_of_the_divergences(cell):
         if cell == "model4":
             summed.pop("pooler.tokens")
     assert changes(cell, "reference_fault=all") == summed
-
-
-def test_an_experiments_head_gives_way():
-    cfg = config("model2", "experiment=paper/mistral_7b", "reference_fault=all")
-    assert (cfg["pooler.head_dim"], cfg["pooler.start"], cfg["pooler.tokens"]) == (2048, "torch", "last")

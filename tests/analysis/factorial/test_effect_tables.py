@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analysis.settings import Settings
 from analysis.tables.crossings import Crossing
 from analysis.tables.effects import effects_table
 from analysis.tables.tested_effects import Factorial, effect_tests, marginal_means
@@ -16,7 +15,6 @@ from tests.analysis.three_seeds import by_seed
 ASKED = ("means", "effects")
 TWO = Crossing({"pooler": ["eos", "mean"], "attn": ["causal", "bi"]}, {"lora.r": "8"}, ["a", "b", "c", "d"])
 VALUES = np.array([[0.1, 0.2, 0.3, 0.6], [0.2, 0.2, 0.4, 0.5], [0.1, 0.3, 0.2, 0.6]])
-SETTINGS = Settings(scores=())
 
 
 def two_by_two(values=VALUES, seeds=1):

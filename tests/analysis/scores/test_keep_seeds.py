@@ -28,16 +28,6 @@ def test_a_seed_that_is_not_there_is_named(planted, study, read_words, spread_sc
     assert read_words(f"scores={root}", "seeds=[0,2]", "allow=[seed]").compared.frame["seed"].nunique() == 2
 
 
-def test_a_design_without_any_of_the_seeds_is_named(planted, study, read_words, spread_scores):
-    """It is left out, so that a page of a few seeds does not look like one of all designs."""
-    root = planted(seeds=(0, 1)).root
-    study.run("eos-bi", spread_scores(0.3), seed=2)
-    said = "Left out, since they have no score with a seed of seeds=: eos-bi."
-    assert said in read_words(f"scores={root}", "seeds=[0,1]").notes
-    named = read_words(f"scores={root}", "seeds=[0,1]", "models=[eos-causal,lastlayer-bi]")
-    assert said not in named.notes, "models= says which designs are wanted"
-
-
 def test_a_csv_with_seeds(read_words, tmp_path):
     seeds = {"a": "01", "b": "012", "c": "5"}
     rows = [f"{m},STS{t},{0.05 * t + int(s) / 20},{s}" for m, of in seeds.items() for s in of for t in range(12, 16)]

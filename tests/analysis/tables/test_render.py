@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from analysis.formats import Unit, count, p_text, typeset
-from analysis.render import BEST, Table, escape_latex, escape_markdown, html, latex, markdown, texts
+from analysis.render import BEST, Table, escape_latex, escape_markdown, html, latex, markdown
 
 markdown_it = pytest.importorskip("markdown_it")
 
@@ -51,13 +51,6 @@ def test_numbers_have_the_units_of_the_field():
     found = [p_text(p) for p in (0.127, 0.05, 0.0077, 0.0009, 1.0, math.nan)]
     assert found == ["0.13", "0.05", "0.0077", "< 0.001", "1", "-"]
     assert [count(x) for x in (None, 999, 41_900_000)] == ["-", "999", "41.9 M"]
-
-
-def test_a_name_that_repeats_stands_once_but_a_value_below_another_name_stays():
-    frame = pd.DataFrame({"Key": ["a", "a", "b"], "Value": ["1", "1", "1"], "Who": ["x", "y", "y"]})
-    table = Table("x", "X", "", frame, left=3)
-    assert texts(table).to_numpy().tolist() == [["a", "1", "x"], ["", "", "y"], ["b", "1", "y"]]
-    assert re.findall("<th scope=row[^>]*>([^<]*)<", html(table)) == ["a", "a", "b"], "rows can be sorted"
 
 
 def test_latex_escapes_and_breaks_long_tables():
