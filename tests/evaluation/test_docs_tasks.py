@@ -82,13 +82,16 @@ def test_false_pairs_come_from_the_nearest_module(tasks: dict, documents: list) 
             assert body[right].module == summary[left].module
 
 
-def test_classification_is_balanced_and_its_splits_are_apart(tasks: dict) -> None:
+def test_classification_is_balanced_of_whole_docstrings_and_its_splits_are_apart(tasks: dict, documents: list) -> None:
     train, test = tasks["Classification"].content["train"], tasks["Classification"].content["test"]
     assert not set(train["text"]) & set(test["text"])
     counts = {label: test["label"].count(label) for label in test["label"]}
     assert set(counts) == set(train["label"]) == set(range(SIZES.classes))
     assert len(set(counts.values())) == 1
     assert min(train["label"].count(c) for c in counts) >= 8  # the shots mteb draws
+    label = {f"{d.summary}\n\n{d.body}": d.label for d in documents}
+    both = [pair for part in (train, test) for pair in zip(part["text"], part["label"], strict=True)]
+    assert len({(label[text], number) for text, number in both}) == SIZES.classes
 
 
 @pytest.mark.slow  # reads the whole corpus
