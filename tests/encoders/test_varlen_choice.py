@@ -4,26 +4,9 @@ import pytest
 import torch
 from torch.nn.attention import varlen
 
-from encoders.attention.unpadded import kernel_holds, may_run
+from encoders.attention.unpadded import kernel_holds
 
-TORCH = frozenset({"query", "key", "value", "scale", "window_size", "enable_gqa", "num_splits"})  # of 2.13
 CPU = torch.device("cpu")
-
-
-@pytest.mark.parametrize(
-    ("parameters", "capability", "width", "runs"),
-    [
-        (TORCH, (8, 0), 64, True),
-        (TORCH, (9, 0), 128, True),
-        (TORCH, (7, 5), 64, False),  # Turing
-        (TORCH, (8, 0), 264, False),
-        (TORCH, (8, 0), 60, False),
-        (TORCH - {"num_splits", "enable_gqa"}, (8, 0), 64, True),  # of 2.11
-        (TORCH - {"window_size"}, (8, 0), 64, False),
-    ],
-)
-def test_by_capability_and_signature(parameters, capability, width, runs):
-    assert may_run(parameters, capability, width) is runs
 
 
 @pytest.fixture
