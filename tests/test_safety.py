@@ -20,9 +20,7 @@ SOURCES = [p for package in MAY_IMPORT for p in (ROOT / package).rglob("*.py")] 
 EXECUTES = {"pickle", "cPickle", "dill", "joblib", "shelve", "marshal", "tarfile", "zipfile", "runpy"}
 BY_NAME = {"eval", "exec", "compile", "__import__"}
 CALLED = {("tempfile", "mktemp"), ("os", "system"), ("yaml", "unsafe_load"), ("yaml", "full_load")}
-OURS = {
-    ("studies/workers.py", "runpy"),  # this program itself
-}
+OURS = {("studies/workers.py", "runpy")}  # this program itself
 
 
 def executing(path: Path) -> set[tuple[str, str]]:

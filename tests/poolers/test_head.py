@@ -122,12 +122,6 @@ def test_last_position_is_padding_in_a_shorter_text():
     assert torch.equal(pooler("eos", "reference_fault.last_real=false")(hidden, view), hidden[:, -1])
 
 
-def test_eos_can_be_left_out_of_a_mean():
-    hidden = torch.randn(2, 4, D)
-    out = pooler("mean", "reference_fault.pool_eos=false")(hidden, TokenView(ROLES))
-    assert torch.allclose(out, torch.stack([hidden[0, :2].mean(0), hidden[1, :3].mean(0)]), atol=1e-6)
-
-
 def test_unmasked_padding_reaches_the_head():
     hidden, view = torch.randn(2, 4, D), TokenView(ROLES)
     other = hidden.clone()
