@@ -58,8 +58,8 @@ def build_encoder(
     for pooler_config in (cfg["pooler"], *others):
         refuse_blind(pooler_config, cfg["attn"]["name"])
     padding = any(map(reads_padding, (cfg["pooler"], *others)))
-    straight = None if device.type == "cpu" else device  # else each process would hold all weights in host memory first
-    backbone = load_backbone(cfg["model"], precision.weights, padding, straight)
+    # straight to a GPU, or each process would hold all weights in host memory first
+    backbone = load_backbone(cfg["model"], precision.weights, padding, None if device.type == "cpu" else device)
     merge_stages(backbone, stages)
     backbone.to(device)  # type: ignore[arg-type]
     pattern = pattern_of(cfg["attn"])
@@ -69,7 +69,8 @@ def build_encoder(
     seed, experts = stream_seed(cfg["seed"], "head"), experts_of(backbone)
     pooler = build_pooler(cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, seed, experts).to(device)
     prove_routers(backbone, [pooler])
-    compile_layers(backbone, cfg["compile"], is_mixture(cfg))
+    again = cfg.get("trainer", {}).get("gradient_checkpointing")  # evaluate.yaml has no such key
+    compile_layers(backbone, cfg["compile"], usual=not (is_mixture(cfg) or again))
     encoder = Encoder(backbone, pooler, cfg["normalize"], precision.compute)
     encoder.merged = [stage.facts for stage in stages]
     return encoder

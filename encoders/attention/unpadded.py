@@ -154,8 +154,7 @@ def _by_groups(  # noqa: PLR0917
 def kernel_holds(device: torch.device, dtype: torch.dtype, width: int) -> bool:
     """Return whether torch's kernel for texts of any length runs on `device` and gives two texts what groups give.
 
-    It needs an Ampere GPU or newer and a width of at most 256 that 8 divides (Dao 2023, arXiv 2307.08691), and raises
-    elsewhere.
+    It raises below Ampere and for a width above 256 or that 8 does not divide (Dao 2023, arXiv 2307.08691).
     """
     try:
         draw = torch.Generator().manual_seed(0)
