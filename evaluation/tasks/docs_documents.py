@@ -18,8 +18,8 @@ VENDORED = {"externals", "_lib", "extern", "_vendored"}
 class Sizes:
     """Sizes of a package's tasks; the same for all packages of a benchmark."""
 
-    documents: int = 320  # of the retrieval corpus; all other tasks use texts of these documents only
-    queries: int = 160  # whose summaries are embedded: of retrieval, reranking and the tasks of pairs
+    documents: int = 200  # of the retrieval corpus; all other tasks use texts of these documents only
+    queries: int = 100  # whose summaries are embedded: of retrieval, reranking and the tasks of pairs
     candidates: int = 10  # documents to rerank for a query, its own among them
     classes: int = 8  # largest subpackages, which are the classes
     class_members: int = 24  # smallest subpackage that makes a class
@@ -28,7 +28,7 @@ class Sizes:
     experiments: int = 5  # classification: draws of 8 shots a class
     bootstraps: int = 10  # clustering: samples that are clustered
     relatives: int = 2  # STS, Summarization: other docstrings of each grade beside a query, at most
-    summarized: int = 64  # bodies of Summarization, at most: each costs one new text, the shortened summary
+    summarized: int = 40  # bodies of Summarization, at most: each costs one new text, the shortened summary
 
 
 @dataclass(frozen=True)

@@ -102,9 +102,9 @@ def test_every_held_out_package_gives_full_corpora_four_classes_and_relatives(pa
     assert len(found) == sizes.documents
     assert len({d.label for d in found} - {""}) >= 4
     grades = similarity(found[: sizes.queries], found, sizes)["test"]["score"]
-    assert len(grades) >= 300
+    assert len(grades) >= 180
     assert all(grades.count(g) > 1.7 * grades.count(3) for g in (0, 1, 2))
-    assert len(summarization(found[: sizes.queries], sizes)["test"]["text"]) >= 40
+    assert len(summarization(found[: sizes.queries], sizes)["test"]["text"]) >= 25
 
 
 def test_cut_keeps_whole_words() -> None:
