@@ -40,12 +40,12 @@ def resolve_precision(name: str, device: torch.device) -> Precision:
 
 
 def store_as_computed(backbone: nn.Module, compute: torch.dtype) -> None:
-    """Round the weights of linear layers and experts to `compute` once, as is done else in every forward pass.
+    """Round the frozen weights of linear layers and experts to `compute` once, as is done else in every forward pass.
 
-    For inference: the numbers are the same bit by bit, the copies are spared. Float32 products round nothing.
+    The numbers are the same bit by bit, the copies are spared. Float32 products round nothing, and LoRA's stay.
     """
-    for module in backbone.modules() if compute is not torch.float32 else ():
-        if type(module) is nn.Linear or is_experts(module):
+    for name, module in backbone.named_modules() if compute is not torch.float32 else ():
+        if (type(module) is nn.Linear and ".lora_" not in name) or is_experts(module):
             module.to(compute)
 
 

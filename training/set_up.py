@@ -20,7 +20,7 @@ from encoders.encoder import Encoder
 from encoders.fused_lora import ADAPTER as LORA
 from encoders.identity import base_fingerprints
 from encoders.loading import build_encoder, build_tokenizer
-from encoders.precision import Precision, best_device, resolve_precision
+from encoders.precision import Precision, best_device, resolve_precision, store_as_computed
 from encoders.text_encoder import TextEncoder, by_token_budget
 from encoders.tokens import TextTokenizer, Tokens
 from records.earlier_runs import ADAPTER, read_starts
@@ -72,6 +72,7 @@ def set_up(config: Config, run: str = "") -> SetUp:
         seed = stream_seed(config["seed"], "adapter")
         adapted = add_adapter(encoder.backbone, config, seed, [(e.folder / ADAPTER).parent for e in experts])
         encoder.start = {"experts": [e.facts for e in experts]} if experts else start_lora(encoder.backbone, config)
+        store_as_computed(encoder.backbone, encoder.compute)
         if t["gradient_checkpointing"]:
             encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
             encoder.backbone.enable_input_require_grads()
