@@ -180,8 +180,8 @@ def test_every_cell_sees_the_same_batches_masks_and_adapter(run_of, pooler, attn
     first = ROUTED if reads_routers(pooler) else FIRST  # a mixture of experts has other linear layers
     one, other = run_of(*first), run_of(pooler, attn)
     assert run_of(*FIRST).manifest["batch_order_sha256"] == other.manifest["batch_order_sha256"]
-    inputs = 2 if reads_routers(pooler) else 4  # of q, k and v, of o; of gate and up, of down
-    assert len(one.masks) == 2 * 3 * inputs, "steps x layers x inputs of linear layers with LoRA, one chunk a step"
+    linear = 4 if reads_routers(pooler) else 7
+    assert len(one.masks) == 2 * 3 * linear, "steps x layers x linear layers with LoRA, one chunk a step"
     assert len(set(one.masks)) == len(one.masks), "every layer and step draws a mask of its own"
     assert one.masks == other.masks
     assert same(one.adapter_start(), other.adapter_start())

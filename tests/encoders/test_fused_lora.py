@@ -13,7 +13,7 @@ from encoders.fused_lora import fuse_lora
 
 
 class Block(nn.Module):
-    """Two groups of siblings and one alone, as in a decoder layer."""
+    """Linear layers as a decoder layer has them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -66,15 +66,15 @@ def test_equals_float64_matrices_with_dropout(monkeypatch):
     drawn = fused_lora.draw_kept
     monkeypatch.setattr(fused_lora, "draw_kept", lambda *a: masks.append(drawn(*a)) or masks[-1])
     x = torch.randn(7, 12, requires_grad=True)
-    outputs = fused_lora.fused_lora(x, layers)
+    outputs = [fused_lora.fused_lora(x, layer) for layer in layers]
     weights = [torch.randn_like(y) for y in outputs]
     sum((y * w).sum() for y, w in zip(outputs, weights, strict=True)).backward()
-    assert len(masks) == 1, "layers that read one input have one mask"
+    assert not torch.equal(masks[0], masks[1]), "each layer has a mask of its own, as in PEFT"
 
     x64 = x.detach().double().requires_grad_()
     total = torch.zeros((), dtype=torch.float64)
     leaves = []
-    for layer, mask, y, w in zip(layers, masks * 3, outputs, weights, strict=True):
+    for layer, mask, y, w in zip(layers, masks, outputs, weights, strict=True):
         a, b = (m["default"].weight.detach().double().requires_grad_() for m in (layer.lora_A, layer.lora_B))
         dropped = x64 * mask.view(7, 12).double() / 0.6
         literal = x64 @ layer.weight.double().T + layer.bias.double() + 2.0 * dropped @ a.T @ b.T
