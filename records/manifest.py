@@ -14,7 +14,7 @@ from cli.compose import HOME, flat
 from cli.errors import UserError
 from records.files import of_file, of_value, read_object, stream_seed
 
-MANIFEST_VERSION = 2
+MANIFEST_VERSION = 3
 SEAL = "manifest_sha256"
 HELD_OUT = "held_out.csv"  # of a run that scores documents: domain, document, bytes, bits_per_byte
 LIBRARIES = ("torch", "transformers", "peft", "pytorch-lightning", "hydra-core", "tokenizers", "numpy", "mteb", "scipy")

@@ -28,7 +28,7 @@ def manifest(pooler: str, attn: str, seed: int = 0, **changes: Any) -> dict[str,
         "logging": {"csv": True},
     }  # fmt: skip
     value = {
-        "manifest_version": 2, "study": "s", "pooler": pooler, "attn": attn, "seed": seed, "status": "finished",
+        "manifest_version": 3, "study": "s", "pooler": pooler, "attn": attn, "seed": seed, "status": "finished",
         "config": config, "data": {"sha256": of_value("data"), "triples": 1000, "trained_on": 900, "packages": {}},
         "base_weights_sha256": of_value("base"), "tokenizer_sha256": of_value("tokenizer"), "precision": "mixed",
         "dtypes": {"weights": "float32", "compute": "bfloat16", "head": "float32" if own else None},
