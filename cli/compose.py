@@ -113,8 +113,8 @@ def _explained(error: Exception, name: str, overrides: Sequence[str]) -> str:
     key = re.search(r"full_key: (\S+)", text) or re.search(r"Could not override '([^']+)'", text)
     if key and ("not in struct" in text or "No match in the defaults list" in text):
         typed = next((word.partition("=")[0] for word in overrides if word.startswith(f"{key[1]}.")), key[1])
-        mend = _owners(typed) or nearest(typed, _keys(name, overrides))
-        return f"There is no key '{typed}' in conf/{name}.yaml. {mend}"
+        mend = _owners(typed) or ("Leave it out." if typed in groups() else nearest(typed, _keys(name, overrides)))
+        return f"There is no {'group' if typed in groups() else 'key'} '{typed}' in conf/{name}.yaml. {mend}"
     return f"The configuration cannot be composed: {' '.join(str(error).split(chr(10))[:2])}"
 
 

@@ -28,6 +28,11 @@ def test_misspelt(word, message):
         composed("train", [word])
 
 
+def test_a_group_of_another_program_is_refused():
+    with pytest.raises(UserError, match=r"no group 'reference_fault' in conf/evaluate.yaml. Leave it out"):
+        composed("evaluate", ["reference_fault=one_key"])
+
+
 def test_a_plus_makes_no_new_key():
     with pytest.raises(UserError, match="There is no key 'foo'"):
         composed("train", readable(["+foo=1"]))
