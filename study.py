@@ -25,6 +25,8 @@ def main() -> None:
     check_words(words.evaluate, train.model.path)  # before hours of training, not after them
     at_once, why = _at_once(config["jobs"], plain(train))
     print(f"{len(jobs)} jobs, {len(at_once)} at a time: {why}.", flush=True)
+    if not any(at_once):  # on a CPU a run of trainer.threads=null, as experiment=finetune has it, would take all cores
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
     run_jobs(jobs, at_once)
 
 
@@ -32,15 +34,15 @@ def _at_once(count: int | None, train: dict[str, Any]) -> tuple[list[str], str]:
     """Return the places of jobs, and why so many. count: of jobs=. train: conf/train.yaml as composed."""
     from studies.workers import free_memory, need, places
 
-    devices = train["trainer"]["devices"]
-    free = free_memory() if train["accelerator"] != "cpu" and devices == 1 else {}
+    devices = train["trainer"]["devices"] or 1  # its own job refuses 0
+    gpus = free_memory() if train["accelerator"] != "cpu" else {}
+    free = gpus if devices == 1 else {}
     if count:
         return list(islice(cycle(free or [""]), count)), "as jobs= says"
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if not free:
-        return places(
-            {}, 1, max(1, cores // devices)
-        ), "one for each core" if devices == 1 else f"of {devices} processes each"
+        fit = 1 if gpus else max(1, cores // devices)  # a run of several processes takes as many GPUs
+        return [""] * fit, "one for each core" if devices == 1 else f"of {devices} processes each"
     from training.cost import empty_encoder, parameters  # imports torch
 
     of_a_run = need(parameters(empty_encoder(train))["base"], train["token_budget"])
