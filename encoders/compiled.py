@@ -19,8 +19,8 @@ FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "olmo2")  # states and gradien
 def compile_layers(backbone: Any, wanted: str, usual: bool = True) -> None:
     """Compile the layers of `backbone` if `wanted`: always, never, or auto: where it can be, on a GPU with triton.
 
-    They are compiled when they first run, LoRA that is added until then included. usual: False for a mixture of
-    experts, and where layers run again in the backward pass. Raises `UserError` for always where it cannot be.
+    They are compiled when they first run, with LoRA that is added until then. usual: no mixture of experts, and no layer
+    runs again in the backward pass. Raises `UserError` for always where it cannot be.
     """
     plain = backbone.config.model_type in FAMILIES and backbone.config._attn_implementation == UNPADDED
     can = plain and usual and getattr(backbone, "hf_quantizer", None) is None
@@ -32,6 +32,7 @@ def compile_layers(backbone: Any, wanted: str, usual: bool = True) -> None:
     on_gpu = next(backbone.parameters()).is_cuda and find_spec("triton") is not None
     if not can or wanted == "never" or (wanted == "auto" and not on_gpu):
         return
+    torch.compiler.reset()  # what earlier encoders compiled counts to a limit, beyond which layers run eagerly
     AttentionInterface.register(UNPADDED, torch.compiler.disable(unpadded_attention))
     for layer in parts(backbone)[0]:
         layer.forward = torch.compile(layer.forward, dynamic=True)

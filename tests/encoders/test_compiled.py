@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch._dynamo.testing import CompileCounter
 
 from cli.errors import UserError
 from encoders import adapter
@@ -17,9 +18,9 @@ CPU = torch.device("cpu")
 TEXTS = ["the sum of two arrays", "type", "a new array of the same shape and type as its first argument", "of two"]
 
 
-def work(compose_cell, compiled):
+def work(compose_cell, compiled, *words):
     """A batch of four texts in chunks of two, LoRA moved off zero; not compiled: PEFT's own layers."""
-    cfg = compose_cell("multilayer", "bi", f"compile={compiled}", "lora.dropout=0.3")
+    cfg = compose_cell("multilayer", "bi", f"compile={compiled}", "lora.dropout=0.3", *words)
     encoder = build_encoder(cfg, PRECISIONS["fp32"], CPU)
     add_lora(encoder.backbone, cfg["lora"], seed=0)
     draw = torch.Generator().manual_seed(1)
@@ -59,6 +60,16 @@ def test_compiled_layers_are_the_eager_ones(compose_cell, monkeypatch):
     assert torch.allclose(eager.vectors(rows, None), vectors, atol=1e-5)
     alone = torch.cat([compiled.vectors([row], None) for row in rows])
     assert torch.allclose(alone, vectors, atol=1e-5), "a vector depends on batch mates"
+
+
+def test_each_encoder_of_a_process_is_compiled(compose_cell, monkeypatch):
+    counter, real = CompileCounter(), torch.compile
+    monkeypatch.setattr(torch, "compile", lambda layer, **how: real(layer, backend=counter, **how))
+    for rank in (1, 2, 4, 8):
+        before, batch = counter.frame_count, work(compose_cell, "always", f"lora.r={rank}")
+        gradients(batch, step=3)
+        batch.vectors(batch.tokenizer(TEXTS), None)
+        assert counter.frame_count > before, f"the layers of rank {rank} ran eagerly"
 
 
 def test_what_cannot_be_compiled_is_refused_or_left(compose_cell):
