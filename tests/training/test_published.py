@@ -44,6 +44,14 @@ def test_a_design_keeps_its_keys_under_every_experiment_of_the_paper(name, exper
     assert cfg["max_length"] == (1024 if name == "echo_long" else 512)
 
 
+def test_a_recipe_gives_way_to_the_stages_that_are_typed():
+    both = ["mntp:runs/llm2vec_mistral_7b+*/mean-bi/seed0", "simcse:runs/llm2vec_mistral_7b+*/mean-bi/seed0"]
+    recipe = "experiment=llm2vec/supervised"
+    assert config(recipe)["init"]["merge"] == both[:1]
+    assert config(recipe, "init=mntp_simcse")["init"]["merge"] == both
+    assert config(recipe, "design=llm2vec")["init"]["merge"] == both
+
+
 def test_llm2vec_at_scale_is_as_its_code_has_it():
     mntp = config("experiment=llm2vec/mntp")
     assert mntp["model"]["path"] == "mistralai/Mistral-7B-Instruct-v0.2"
