@@ -19,7 +19,7 @@ FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "olmo2")  # states and gradien
 def compile_layers(backbone: Any, wanted: str, usual: bool = True) -> None:
     """Compile the layers of `backbone` if `wanted`: always, never, or auto: where it can be, on a GPU with triton.
 
-    They are compiled when they first run, with LoRA that is added until then. usual: no mixture of experts, and no layer
+    They are compiled when they first run, with LoRA that is added before. usual: no mixture of experts, and no layer
     runs again in the backward pass. Raises `UserError` for always where it cannot be.
     """
     plain = backbone.config.model_type in FAMILIES and backbone.config._attn_implementation == UNPADDED
