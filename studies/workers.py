@@ -37,7 +37,8 @@ def free_memory() -> dict[str, int]:
     query = ["nvidia-smi", "--query-gpu=index,uuid,memory.free", "--format=csv,noheader,nounits"]
     text = subprocess.run(query, check=False, capture_output=True, text=True).stdout if which(query[0]) else ""
     rows, seen = re.findall(r"^(\d+), (\S+), (\d+)$", text, re.M), os.environ.get("CUDA_VISIBLE_DEVICES")
-    return {uuid: int(free) for index, uuid, free in rows if seen is None or {index, uuid} & {*seen.split(",")}}
+    names = [name.strip() for name in (seen or "").split(",") if name.strip()]  # numbers, or first letters of a UUID
+    return {u: int(mib) for i, u, mib in rows if seen is None or any(name in (i, u[: len(name)]) for name in names)}
 
 
 def need(parameters: int, tokens: int) -> float:

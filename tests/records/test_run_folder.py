@@ -50,6 +50,14 @@ def test_the_recipe_of_a_base_is_named_where_it_is_not_its_own():
     assert folder("experiment=bundled", *of_hub).parts[-3] == "mine+experiment-bundled"
 
 
+def test_stages_and_starts_of_a_study_are_named_always():
+    """init=, the Makefile and the stages of LLM2Vec find them by these names."""
+    words = ("objective=mntp pooler=mean", "init=mntp objective=simcse pooler=mean", "init=mntp", "init.combine=ties")
+    names = [folder("study=s", *each.split()).parts[-3] for each in (*words, "reference_fault=large_head")]
+    assert names[:3] == ["s+objective-mntp", "s+objective-simcse+init-mntp", "s+init-mntp"]
+    assert names[3:] == ["s+init.combine-ties", "s+reference_fault-large_head"]
+
+
 def test_bookkeeping_moves_nothing():
     assert folder("resume=false", "logging.csv=false", "trainer.progress=false", "cache_dir=x") == folder()
 
@@ -166,7 +174,7 @@ def test_claim(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "cannot be read: .*line 1"), ("[]", "holds no JSON object"), ("{}", "is not of version 2")],
+    [("{", "cannot be read: .*line 1"), ("[]", "holds no JSON object"), ("{}", "is not of version")],
 )
 def test_broken_manifests_are_named(tmp_path, text, message):
     (tmp_path / "manifest.json").write_text(text)

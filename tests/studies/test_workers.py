@@ -75,8 +75,14 @@ def test_gpus_are_those_that_this_process_sees(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert free_memory() == {"GPU-a": 1000, "GPU-b": 2000}
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
-    assert free_memory() == {"GPU-b": 2000}
+    for seen, found in (("1", ["GPU-b"]), ("GPU-b,", ["GPU-b"]), ("0, 1", ["GPU-a", "GPU-b"]), ("", []), ("-1", [])):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", seen)
+        assert [*free_memory()] == found
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-c1")
+    tool.write_text("#!/bin/sh\necho '0, GPU-c1-d2, 1000'\necho '1, GPU-c2-d2, 2000'\n")
+    assert free_memory() == {"GPU-c1-d2": 1000}
+    tool.write_text("#!/bin/sh\necho 'NVIDIA-SMI has failed'\nexit 9\n")
+    assert free_memory() == {}
 
 
 STOPPED = """
