@@ -59,9 +59,9 @@ def section(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> 
     last = pd.DataFrame({"encoder": name, **layers.iloc[-1].to_dict()} for name, layers in designs.items())
     over = f"over {len(triples)} triples of held-out docstrings, with Student's {LEVEL:.0%} interval"
     caption = f"cos(q, s+) - cos(q, s-) of the last layer {over}; share: q nearer s+."
-    shown = Table(NAME, "Variant ahead: last layer", caption, last.astype({"count": int, "layer": int}), digits=4)
+    shown = Table(NAME, "Reading ahead: last layer", caption, last.astype({"count": int, "layer": int}), digits=4)
     return Section(
-        NAME, "Variant ahead", [shown], lambda: [_drawing(designs, over)], {NAME: pd.concat(frames)}, [MADE_OF]
+        NAME, "Reading ahead", [shown], lambda: [_drawing(designs, over)], {NAME: pd.concat(frames)}, [MADE_OF]
     )
 
 
@@ -139,4 +139,4 @@ def _drawing(designs: dict[str, pd.DataFrame], over: str) -> Drawing:
     axes.grid(axis="y")
     drawn.legend(loc="outside right center")
     caption = f"cos(q, s+) - cos(q, s-) layer by layer, {over}. Above zero a token's state knows what comes after it."
-    return Drawing(NAME, "Variant ahead by layer", caption, drawn)
+    return Drawing(NAME, "Reading ahead by layer", caption, drawn)

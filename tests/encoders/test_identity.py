@@ -66,7 +66,7 @@ def states_of(compose_cell, *words):
 
 
 def test_vectors_and_states_of_other_instruction_sets_have_a_cache_of_their_own(compose_cell, monkeypatch, tmp_path):
-    """The limit is read where an encoder is made; torch reads its own once per process (test_instruction_sets.py)."""
+    """The limit is read where an encoder is made; torch reads its own once per process."""
     before, states = encoders_of(compose_cell, ()), states_of(compose_cell)
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
     assert len(set(stores([*before, *encoders_of(compose_cell, ())], tmp_path))) == 2

@@ -166,7 +166,7 @@ def test_groups_of_stages_find_the_runs_of_their_commands(words, commands, stage
     written = {}
     for name, command in commands.items():
         at = [*here, *command]
-        written[name] = run_folder(plain(composed("train", at)) | {"lineage": None}, at).path
+        written[name] = run_folder(plain(composed("train", at)), at).path
         shutil.copytree(stages[name], written[name])
     for name, found in (("mntp", ["mntp"]), ("mntp_simcse", ["mntp", "simcse"])):
         cfg = plain(composed("train", [*here, *words, f"init={name}"]))
