@@ -63,7 +63,6 @@ def test_a_planted_object_of_yaml_is_not_made(tmp_path):
 
 
 def test_pickled_weights_are_refused(tmp_path):
-    """tests/wrong_input has those that are named as safetensors are."""
     import torch
 
     folder = saved(tmp_path / "model", "llama")

@@ -21,11 +21,6 @@ def folder(*overrides):
     return run_folder(plain(composed("train", overrides)), overrides).path
 
 
-def test_the_default_cell():
-    found = folder("pooler=multilayer", "attn=bi", "seed=3", "runs_dir=r")
-    assert found.parts == ("r", "bundled", "multilayer-bi", "seed3")
-
-
 @pytest.mark.parametrize("study", ["", "' '", ".."])
 @pytest.mark.parametrize(
     "command", [["train.py", "check=true"], ["evaluate.py", "run=null", "benchmark=docstrings_smoke"]]
@@ -36,11 +31,6 @@ def test_a_study_without_a_name_is_refused(command, study, tmp_path):
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith("error: study=")
     assert not any(tmp_path.iterdir())
-
-
-def test_cells_of_a_study_stand_side_by_side():
-    assert folder("design=model5").parent.parent == folder("design=model1").parent.parent == folder().parent.parent
-    assert folder("design=model5") == folder("pooler=multilayer", "attn=bi")
 
 
 def test_the_recipe_of_a_base_is_named_where_it_is_not_its_own():

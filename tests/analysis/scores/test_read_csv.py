@@ -78,13 +78,6 @@ def test_what_may_be_on_another_scale_is_said_and_zero_is_a_score(run):
     assert any(note.endswith("divided by 100; mend those of BIOSSES if they are 0-1.") for note in notes)
 
 
-def test_a_broken_gz_is_no_trace(tmp_path, read_words):
-    path = tmp_path / "a.csv.gz"
-    path.write_bytes(gzip.compress(WIDE.encode())[:-12])
-    with pytest.raises(UserError, match=r"a\.csv\.gz cannot be read"):
-        read_words(f"scores={path}")
-
-
 FACTORS = "model,pooler,attn,Step,task,type,score\n" + "".join(
     f"{model},{cells},t{k},Own,0.{(k * len(model)) % 7 + 1}\n"
     for model, cells in (("d", "mean,bi,1"), ("cc", "mean,causal,1"), ("bbb", "eos,bi,1"), ("eeee", "eos,causal,1"))
