@@ -76,7 +76,9 @@ def live_head(cfg):
         for i, t in enumerate(chosen):
             rivals = [j for j, d in enumerate(documents) if j == i or d not in (t.positive, t.query)]
             loss = loss + (scores[i, rivals].logsumexp(0) - scores[i, i]) / len(chosen)
-        optimizer.param_groups[0]["lr"] = cfg["objective"]["lr"] * (1.0 if step < 1 else (STEPS - step) / (STEPS - 1))
+        optimizer.param_groups[0]["lr"] = cfg["objective"]["head_lr"] * (
+            1.0 if step < 1 else (STEPS - step) / (STEPS - 1)
+        )
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(pooler.parameters(), 1.0)
@@ -104,7 +106,7 @@ def test_training_on_cached_states_is_training_on_live_ones(cell, tmp_path, pool
     start = build_pooler(cfg["pooler"], 32, 3, stream_seed(cfg["seed"], "head")).state_dict()
     assert trained.keys() == expected.keys()
     assert max(float((trained[k] - start[k]).abs().max()) for k in start) > 1e-3, "training changed nothing"
-    # AdamW divides by the gradient's own size, so noise in a gradient near zero shows; a step is at most lr = 2e-3
+    # AdamW divides by the gradient's own size, so noise in a gradient near zero shows; a step is at most head_lr = 1e-3
     assert max(float((trained[k] - expected[k]).abs().max()) for k in trained) < 1e-4
     assert RunFolder(tmp_path / "run").manifest()["loss"] == pytest.approx(loss, abs=1e-5)
 
