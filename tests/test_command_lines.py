@@ -23,7 +23,6 @@ ENTRY_POINTS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("words", ENTRY_POINTS.values(), ids=ENTRY_POINTS)
 def test_help_is_read_or_left(words):
-    """As in `python train.py --help | head`, where head has read enough."""
     assert "python " in start(*words, "--help").stdout
     done = start(*words, "--help", unread=True)
     assert (done.returncode, done.stderr) == (141, "")

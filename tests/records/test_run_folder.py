@@ -26,7 +26,6 @@ def folder(*overrides):
     "command", [["train.py", "check=true"], ["evaluate.py", "run=null", "benchmark=docstrings_smoke"]]
 )
 def test_a_study_without_a_name_is_refused(command, study, tmp_path):
-    """Its folder would be runs_dir itself, or the one above; without a text there would be a trace."""
     done = run_here(*command, f"runs_dir={tmp_path / 'runs'}", f"study={study}")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith("error: study=")
