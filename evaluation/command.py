@@ -33,6 +33,12 @@ OF_TASKS = ("benchmark", "tasks", "tasks_dir")
 OF_OURS = ("run", "variants", "untrained", "instructions", "predictions")  # keys that foreign= knows nothing of
 
 
+class UnfinishedError(UserError):
+    """Some scores failed, the others are there."""
+
+    code = 1  # exit code
+
+
 def check(cfg: Config) -> list[str]:
     """Refuse numbers and words that are not allowed, before anything is imported or read; return the variants."""
     check_limits(cfg, LIMITS, WORDS)
@@ -87,14 +93,14 @@ def run(cfg: Config) -> list[Outcome]:
     uncontrolled = " allow=[manifest]" if cfg["foreign"] else ""
     for place in dict.fromkeys(outcome.folder.parents[2] for outcome in outcomes):
         print(f"Scores: {place / 'results'}. Compare them: python -m analysis {quote(f'scores={place}')}{uncontrolled}")
-    for note in (*overlap_notes(outcomes, cfg["overlap"]), *_uninstructed(encoders)):
+    for note in (*overlap_notes(outcomes, cfg["overlap"]), *_uninstructed(encoders), *_empty(outcomes)):
         print(f"Note: {note}")
     _refuse_failed(outcomes)
     return outcomes
 
 
 def _refuse_failed(outcomes: Sequence[Outcome]) -> None:
-    """List the scores that failed, by cause. Raises `UserError` where there are any."""
+    """List the scores that failed, by cause. Raises `UnfinishedError` where there are any."""
     causes: dict[str, list[str]] = {}
     for outcome in outcomes:
         for task, why in outcome.failed.items():
@@ -102,7 +108,7 @@ def _refuse_failed(outcomes: Sequence[Outcome]) -> None:
     for cause, tasks in causes.items():
         print(f"failed: {', '.join(tasks)} of {cause}", file=sys.stderr)
     if causes:
-        raise UserError("Some scores failed, as listed; the same command goes on from those that are there.")
+        raise UnfinishedError("Some scores failed, as listed; the same command goes on from those that are there.")
 
 
 def _score_all(encoders: list[Candidate], tasks: list[Any], cfg: Config) -> list[Outcome]:
@@ -172,6 +178,12 @@ def _uninstructed(encoders: Sequence[Candidate]) -> Iterator[str]:
                 f"{candidate.title} was trained without instructions and is scored with them. Give instructions=none, "
                 "or train with data.instruction=..."
             )
+
+
+def _empty(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Say which tasks hold empty texts."""
+    if numbers := {task: number for o in outcomes for task, number in o.empty.items()}:
+        yield f"Empty texts got a vector of zeros, which no query finds. Their number by task: {numbers}."
 
 
 def overlap_notes(outcomes: Sequence[Outcome], largest: float | None) -> Iterator[str]:

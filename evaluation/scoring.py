@@ -34,6 +34,7 @@ class Outcome:
     texts: int = 0  # encoded
     overlap: dict[str, dict[str, int]] = field(default_factory=dict)  # task -> its texts, and those trained on
     unmeasured: str = ""  # digest of training texts that are not there, so that no overlap is counted
+    empty: dict[str, int] = field(default_factory=dict)  # task -> how often an empty text was asked for
     failed: dict[str, str] = field(default_factory=dict)  # task -> why it has no score
 
     @contextmanager
@@ -97,6 +98,7 @@ def score(
             outcome.scores[name] = task.metadata.type, score_of(scoring.folder, task)
     names = {task.metadata.name for task in every}
     outcome.overlap = {name: counts for name, counts in scoring.record["overlap"].items() if name in names}
+    outcome.empty = {name: number for name, number in scoring.record["empty"].items() if name in names}
     outcome.unmeasured = scoring.lacking
     results.describe_tasks(candidate.results, tasks)
     outcome.texts = meter.texts - before

@@ -58,7 +58,7 @@ def _job(run: Run, cfg: DictConfig) -> None:
         fault = " ".join(str(error).split())
         print(f"error: {fault}", file=sys.stderr, flush=True)
         if not sweeping:
-            raise SystemExit(2) from error
+            raise SystemExit(getattr(error, "code", 2)) from error
     except Exception as error:
         if not sweeping:
             raise

@@ -2,6 +2,7 @@
 
 import resource
 import sys
+from collections import Counter
 from contextlib import nullcontext
 from copy import copy
 from itertools import chain
@@ -202,7 +203,9 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
 def announcement(folder: RunFolder, module: StepModule, manifest: Config) -> str:
     """Return what is about to be trained, for the screen: steps, then tokens. The time follows when it is measured."""
     trainer, objective, sizes = module.cfg["trainer"], module.objective, manifest["parameters"]
-    never = f" ({len(module.order.never):,} never, of sources smaller than a batch)" * bool(module.order.never)
+    small = Counter(objective.examples[i].source for i in module.order.never).most_common()
+    listed = ", ".join(f"{name} {count}" for name, count in small[:8]) + ", ..." * (len(small) > 8)
+    never = f" (never, of sources smaller than a batch: {listed})" if small else ""
     text = (
         f"{folder.path}: {trainer['max_steps']:,} steps of {trainer['global_batch_size']} {objective.unit} from "
         f"{manifest['data']['trained_on']:,}{never}; {sizes['adapter']:,} adapter and {sizes['head']:,} head "

@@ -270,7 +270,7 @@ def test_an_empty_text_of_mteb_is_a_vector_of_zeros_and_counted(small_model, tmp
     words = ["run=null", f"model.path={small_model}", "pooler=mean", "precision=fp32", f"results={tmp_path}"]
     (candidate,) = candidates(configured([*words, "instructions=mteb"]))
     outcome = score(candidate, [asked, graded], Options(Instructions("mteb"), predictions=True))
-    assert (written_record(outcome.folder)["empty"], outcome.failed) == ({"TinyRetrieval": 1, "TinySTS": 3}, {})
+    assert (outcome.empty, outcome.failed) == ({"TinyRetrieval": 1, "TinySTS": 3}, {})
     (file,) = tmp_path.rglob("TinyRetrieval_predictions.json")
     ranked = json.loads(file.read_text())["default"]["test"]
     assert all(scores["b"] == 0 and scores.keys() == set("abcd") for scores in ranked.values())
