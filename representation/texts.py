@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cli.errors import UserError
 from encoders.tokens import Batch
 from evaluation.tasks.chosen import TaskSet, task_set
-from evaluation.tasks.task_data import joined, texts_of_task
+from evaluation.tasks.task_data import TaskData
 from records.files import stream_seed
 from representation.encoders_studied import Studied
 
@@ -126,3 +126,32 @@ def _relevant(tasks: TaskSet) -> Iterator[tuple[Text, Text]]:
         for query, grades in data.content["qrels"].items():
             for document in (key for key, grade in grades.items() if grade > 0 and joined(corpus[key])):
                 yield text("query", queries[query]), text("document", joined(corpus[document]))
+
+
+COLUMNS = {
+    "Classification": ("text",),
+    "Clustering": ("sentences",),
+    "PairClassification": ("sentence1", "sentence2"),
+    "STS": ("sentence1", "sentence2"),
+    "Summarization": ("human_summaries", "machine_summaries"),
+}
+
+
+def texts_of_task(data: TaskData) -> Iterator[tuple[str, str]]:
+    """Yield (side, text) as mteb hands them over, with repeats, without empty ones.
+
+    Some are never asked for: mteb draws shots from the training part of a classification. Symmetric tasks have queries
+    only.
+    """
+    if data.type in ("Retrieval", "Reranking"):
+        yield from (("document", text) for text in map(joined, data.content["corpus"].values()) if text)
+        yield from (("query", text) for text in data.content["queries"].values() if text.strip())
+        return
+    values = (value for columns in data.content.values() for name in COLUMNS[data.type] for value in columns[name])
+    for value in values:  # a text, or a list of summaries
+        yield from (("query", text) for text in ([value] if isinstance(value, str) else value) if text.strip())
+
+
+def joined(doc: dict[str, Any]) -> str:
+    """Title and text as mteb joins them."""
+    return f"{doc['title']} {doc['text']}".strip() if doc["title"] else doc["text"].strip()
