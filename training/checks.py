@@ -39,7 +39,6 @@ LIMITS = {
     "adapter.lr": real(0, "objective.lr"),
     "trainer.max_steps": Limit(0, "one epoch of the data"),
     "trainer.global_batch_size": Limit(1),
-    "trainer.graph_tokens": Limit(0),
     "trainer.chunk_size": Limit(1, "token_budget alone"),
     "trainer.checkpoint_every": Limit(0),
     "trainer.validate_every": Limit(0),

@@ -23,16 +23,15 @@ TRY = "Lower objective.lr, or give precision=fp32."
 class ChunkPlan:
     """The cut of texts into forward passes: padded tokens and texts of a chunk at most, and whether graphs are kept.
 
-    gradcache: False keeps the graph of every chunk; True runs chunks twice and keeps the graphs of one chunk, or of the
-    last chunks of `graph_tokens` in all, at a time (Gao et al. 2021, arXiv 2101.06983): memory does not depend on the
-    batch. sync: False leaves each process with the gradient of its own chunks, as a trainer whose loss goes round DDP.
+    gradcache: False keeps the graph of every chunk; True runs all chunks but the last twice, and keeps one graph at a
+    time (Gao et al. 2021, arXiv 2101.06983): memory does not depend on the batch. sync: False leaves each process with
+    the gradient of its own chunks, as a trainer whose loss goes round DDP.
     """
 
     token_budget: int
     chunk_size: int | None
     gradcache: bool
     sync: bool = True
-    graph_tokens: int = 0
 
 
 class LargeBatch:
@@ -50,26 +49,13 @@ class LargeBatch:
         plan, padded = self.plan, not is_unpadded(self.encoder.backbone)
         return by_token_budget([len(r) for r in rows], plan.token_budget, plan.chunk_size, padded)
 
-    def kept(self, rows: Sequence[Tokens], chunks: Sequence[list[int]], of_rank: int) -> set[int]:
-        """Numbers of the chunks of a process whose graphs stay after the first pass: its last ones."""
-        mine = range(of_rank, len(chunks), world_size())
-        kept: set[int] = set()
-        tokens = 0
-        for k in reversed(mine):
-            tokens += sum(len(rows[i]) for i in chunks[k])
-            if kept and self.plan.gradcache and tokens > self.plan.graph_tokens:
-                break
-            kept.add(k)
-        return kept
-
     def run_tokens(self, rows: Sequence[Tokens]) -> tuple[int, int]:
         """Tokens of all processes, padding as it is run, and how many of them GradCache runs once alone."""
         chunks = self.chunks(rows)
         sizes = [sum(len(rows[i]) for i in chunk) for chunk in chunks]
         if not is_unpadded(self.encoder.backbone):
             sizes = [len(chunk) * max(len(rows[i]) for i in chunk) for chunk in chunks]
-        once: set[int] = set().union(*(self.kept(rows, chunks, r) for r in range(world_size())))
-        return sum(sizes), sum(sizes[k] for k in once) if self.plan.gradcache else 0
+        return sum(sizes), sum(sizes[-world_size() :]) if self.plan.gradcache else 0
 
     def backward(self, rows: Sequence[Tokens], loss_of: Callable[[Tensor], Tensor], step: int) -> Tensor:
         """Add the gradient of `loss_of(vectors)` to the parameters; vectors: [N, E] float32 in the order of `rows`.
@@ -78,7 +64,7 @@ class LargeBatch:
         """
         chunks, self.encoder.texts_of_step = self.chunks(rows), len(rows)
         mine = range(rank(), len(chunks), world_size())
-        keeps = self.kept(rows, chunks, rank())
+        keeps = mine[-1:] if self.plan.gradcache else mine  # chunks whose graphs stay after the first pass
         device = next(self.encoder.parameters()).device
         kept: dict[int, Tensor] = {}
 

@@ -77,8 +77,7 @@ def set_up(config: Config, run: str = "") -> SetUp:
             encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
             encoder.backbone.enable_input_require_grads()
     tokenizer = build_tokenizer(config, encoder.backbone.config.get_text_config().max_position_embeddings)
-    passes = t["chunk_size"], t["gradcache"], t["sync_gradients"], t["graph_tokens"]
-    plan = ChunkPlan(config["token_budget"], *passes)
+    plan = ChunkPlan(config["token_budget"], t["chunk_size"], t["gradcache"], t["sync_gradients"])
     work = LargeBatch(encoder.train(), tokenizer, plan, config["seed"])
     return SetUp(config, encoder, tokenizer, work, adapted, precision, run)
 
