@@ -8,12 +8,44 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from analysis.render import Section, Table
-from poolers.shared.vector_geometry import alignment, anisotropy, centred_effective_rank, effective_rank, uniformity
+from poolers.shared.vector_geometry import Floats, alignment, uniformity, unit
 from representation.encoders_studied import Studied
 from representation.sections import each
 from representation.texts import Text, Texts, gathered
 
 PLACE = 20
+
+
+def anisotropy(vectors: Floats) -> float:
+    """Mean cosine of two different texts of [N, D], over all pairs (Ethayarajh 2019); 0 spread evenly to 1."""
+    x = unit(vectors)
+    total = x.sum(axis=0)
+    return float((total @ total - (x * x).sum()) / (len(x) * (len(x) - 1)))
+
+
+def effective_rank(vectors: Floats) -> float:
+    """exp of the entropy of the singular values of [N, D], divided by their sum; 1 to min(N, D).
+
+    Roy and Vetterli 2007, "The effective rank: a measure of effective dimensionality", definition 1.
+    """
+    return _entropy_rank(unit(vectors))
+
+
+def centred_effective_rank(vectors: Floats) -> float:
+    """`effective_rank` after the mean vector is taken away: what varies between texts, without their common part."""
+    x = unit(vectors)
+    return _entropy_rank(x - x.mean(axis=0))
+
+
+def _entropy_rank(matrix: NDArray[np.float64]) -> float:
+    values = np.linalg.svd(matrix, compute_uv=False)
+    if values.sum() == 0:
+        return float("nan")
+    shares = values / values.sum()
+    shares = shares[shares > 0]
+    return float(np.exp(-(shares * np.log(shares)).sum()))
+
+
 OF_A_CLOUD = {
     "anisotropy": anisotropy,
     "uniformity": uniformity,

@@ -3,8 +3,6 @@
 import torch
 from torch import Tensor, nn
 
-from cli.errors import UserError
-
 STANDARDISATIONS = ("none", "corpus", "batch")
 
 
@@ -22,8 +20,6 @@ class Standardise(nn.Module):
 
     def __init__(self, width: int, kind: str) -> None:
         super().__init__()
-        if kind not in STANDARDISATIONS:
-            raise UserError(f"pooler.standardise is '{kind}'; it must be one of {', '.join(STANDARDISATIONS)}.")
         self.kind = kind
         if kind == "corpus":
             self.register_buffer("mean", torch.zeros(width))

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from poolers.shared.vector_geometry import alignment, anisotropy
-from representation.geometry import own_vectors, section
+from poolers.shared.vector_geometry import alignment
+from representation.geometry import anisotropy, own_vectors, section
 
 
 def test_vectors_are_those_that_are_scored(two_encoders, texts):
