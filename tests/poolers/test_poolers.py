@@ -53,16 +53,10 @@ def real(row, *also):
     return [t for t in range(T) if ROLES[row, t] in (TEXT, EOS, *also)]
 
 
-def test_eos_is_the_last_real_token():
+@pytest.mark.parametrize(("name", "places"), [("eos", (6, 3, 6)), ("cls", (0, 0, 4))])
+def test_eos_and_cls_are_the_last_and_the_first_real_token(name, places):
     hidden = states()
-    out = run(pooler_of("eos"), hidden, TokenView(ROLES))
-    assert torch.equal(out, torch.stack([hidden[-1, 0, 6], hidden[-1, 1, 3], hidden[-1, 2, 6]]))
-
-
-def test_cls_is_the_first_real_token():
-    hidden = states()
-    out = run(pooler_of("cls"), hidden, TokenView(ROLES))
-    assert torch.equal(out, torch.stack([hidden[-1, 0, 0], hidden[-1, 1, 0], hidden[-1, 2, 4]]))
+    assert torch.equal(run(pooler_of(name), hidden, TokenView(ROLES)), hidden[-1, range(len(ROLES)), places])
 
 
 @pytest.mark.parametrize("bos", [False, True])
@@ -77,6 +71,20 @@ def test_means_count_real_tokens_only(name, instruction, bos):
         weights = range(1, len(places) + 1) if name == "weightedmean" else [1] * len(places)
         wanted = sum(w * hidden[-1, b, t].double() for w, t in zip(weights, places, strict=True)) / sum(weights)
         assert torch.allclose(out[b].double(), wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize(("unit", "start"), [(True, "uniform"), (True, "last"), (False, "last")])
+def test_layermean_is_the_weighted_sum_of_the_layers_means(unit, start):
+    pooler = pooler_of("layermean", "bi", f"pooler.unit={unit}", f"pooler.start={start}", "pooler.rate=4")
+    shares = torch.exp(4 * pooler.weights.detach().double()) / torch.exp(4 * pooler.weights.detach().double()).sum()
+    wanted = [0.05, 0.05, 0.9] if start == "last" else [1 / 3] * 3
+    assert shares.tolist() == pytest.approx(wanted, abs=1e-6)
+    hidden = states()
+    out = run(pooler, hidden, TokenView(ROLES))
+    for b in range(len(ROLES)):
+        means = [hidden[i, b, real(b)].double().mean(dim=0) for i in range(L)]
+        kept = [m / m.pow(2).sum().sqrt() if unit else m for m in means]
+        assert torch.allclose(out[b].double(), sum(w * m for w, m in zip(wanted, kept, strict=True)), atol=1e-6)
 
 
 def literal_head(head: CrossAttentionHead, keys: torch.Tensor, asked: torch.Tensor | None = None) -> torch.Tensor:
