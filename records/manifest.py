@@ -33,7 +33,7 @@ VERSIONS = ("torch", "transformers")  # of the libraries that compute states
 # Keys that cannot change a number, so runs that differ in them are the same run.
 BOOKKEEPING = (
     *("runs_dir", "cache_dir", "resume", "check", "seed", "study", "axes", "logging", "trainer.progress"),
-    "launcher",
+    *("launcher", "backbone.state_limit"),
 )
 
 

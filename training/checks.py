@@ -37,6 +37,7 @@ LIMITS = {
     "adapter.top_k": Limit(1, "all experts"),
     "adapter.balance": real(0),
     "adapter.lr": real(0, "objective.lr"),
+    "backbone.state_limit": real(0),
     "trainer.max_steps": Limit(0, "one epoch of the data"),
     "trainer.global_batch_size": Limit(1),
     "trainer.chunk_size": Limit(1, "token_budget alone"),

@@ -147,17 +147,14 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
 
 def fill_states(module: StepModule) -> Config:
     """Compute the states that the cache lacks of the rows of all steps, by shards; return facts for the manifest."""
-    from encoders.frozen import CachedEncoder, compute_states, text_key
+    from encoders.frozen import CachedEncoder, compute_states
 
     encoder, work = module.encoder, module.objective.work
     assert isinstance(encoder, CachedEncoder)
     steps = (module.prepared(step)[2] for step in range(module.cfg["trainer"]["max_steps"]))
-    rows = {text_key(r.ids, r.roles): r for r in chain(module.objective.held_out_rows(), chain.from_iterable(steps))}
-    cache = encoder.cache
-    missing = cache.missing(list(rows.values()))
-    print(f"States of {len(rows):,} texts in {cache.folder}: {len(missing):,} to compute.", flush=True)
-    compute_states(encoder, work.tokenizer, missing, work.plan.token_budget)
-    return {"identity": cache.identity, "texts": len(rows), "computed_texts": len(missing)}
+    rows = chain(module.objective.held_out_rows(), chain.from_iterable(steps))
+    limit = module.cfg["backbone"]["state_limit"]
+    return compute_states(encoder, work.tokenizer, rows, work.plan.token_budget, limit)
 
 
 def opening_manifest(config: Config, module: StepModule, triples: list[Triple], precision: Precision) -> Config:

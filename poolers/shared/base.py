@@ -73,6 +73,8 @@ class Pooler(nn.Module, ABC):
     no such key. last_real: the last token is the last real one; False takes the last position of the padded batch, as
     published code does (docs/reference-divergences.md, 9). reads_packed: whether `reduce` takes `Packed` states too.
     reads_padding: what `needs_padding` says of its settings, set by `build_pooler`; it decides the decoder's kernel.
+    reduces_to: names of the vectors [B, D] that `reduce` makes of a layer (two: [B, 2, D]) without any parameter; of a
+    frozen decoder they are computed once. () where parameters take part. Poolers that read alike have equal names.
     """
 
     consumes: ClassVar[Literal["last", "layers", "routers"]] = "last"
@@ -98,6 +100,7 @@ class Pooler(nn.Module, ABC):
         self.embedding_dim = hidden_size
         self.layers: Sequence[int] = range(num_layers)
         self.reads_packed = False
+        self.reduces_to: tuple[str, ...] = ()
 
     def pooled(self, tokens: TokenView) -> Tensor:
         """[B, T] bool: the tokens that are pooled."""

@@ -1,4 +1,4 @@
-"""A head on cached states: equal to a plain loop with the live backbone, resumable, and quick to refuse."""
+"""A head on cached states: trained as on live ones, resumable, and quick to refuse."""
 
 import shutil
 
@@ -8,17 +8,16 @@ from safetensors.torch import load_file
 from transformers import AutoModel
 
 from cli.errors import UserError
-from corpora.triples import read_triples
 from encoders import frozen
 from encoders.backbone import load_backbone
+from encoders.encoder import Encoder
 from encoders.frozen import CachedEncoder, StateCache
-from encoders.loading import build_tokenizer, load_run
+from encoders.loading import load_run
 from poolers.shared.registry import build_pooler
 from records.files import stream_seed
 from records.run_folder import RunFolder
 from tests.triples import quick_run
 from training import run
-from training.batches import BatchOrder, split
 from training.checks import check_sizes
 from training.cost import training_flops
 from training.run import train_run
@@ -50,46 +49,9 @@ def live_states(cfg, batch):
         return model(batch.input_ids, attention_mask=batch.attention_mask, output_hidden_states=True).hidden_states[1:]
 
 
-def live_head(cfg):
-    """The same training written out with torch and transformers: every step runs the backbone on padded texts."""
-    pooler = build_pooler(cfg["pooler"], 32, 3, stream_seed(cfg["seed"], "head"))
-    tokenizer = build_tokenizer(cfg, 128)
-    triples, _ = split(read_triples(cfg["data"], cfg["cache_dir"]), {"validation": 4})
-    order = BatchOrder([t.source for t in triples], BATCH, cfg["seed"], False)
-    optimizer = torch.optim.AdamW(pooler.parameters(), lr=cfg["objective"]["lr"], weight_decay=0.01)
-
-    def vectors(texts):
-        batch = tokenizer.batch(tokenizer(texts))
-        layers = live_states(cfg, batch)
-        read = (
-            layers[-1] if pooler.consumes == "last" else [pooler.reduce(i, h, batch.view) for i, h in enumerate(layers)]
-        )
-        made = pooler(read, batch.view)
-        return made / made.norm(dim=1, keepdim=True)
-
-    losses = []
-    for step in range(STEPS):
-        chosen = [triples[i] for i in order.batch(step)]
-        documents = [t.positive for t in chosen] + [n for t in chosen for n in t.negatives]
-        scores = vectors([t.query for t in chosen]) @ vectors(documents).T / 0.05
-        loss = torch.zeros(())
-        for i, t in enumerate(chosen):
-            rivals = [j for j, d in enumerate(documents) if j == i or d not in (t.positive, t.query)]
-            loss = loss + (scores[i, rivals].logsumexp(0) - scores[i, i]) / len(chosen)
-        optimizer.param_groups[0]["lr"] = cfg["objective"]["head_lr"] * (
-            1.0 if step < 1 else (STEPS - step) / (STEPS - 1)
-        )
-        optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(pooler.parameters(), 1.0)
-        optimizer.step()
-        losses.append(loss.item())
-    return pooler.state_dict(), sum(losses) / STEPS
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("pooler", "attn", "word"),
+    "words",
     [
         ("multilayer", "bi", "seed=0"),
         ("multilayer", "causal", "seed=1"),
@@ -97,18 +59,22 @@ def live_head(cfg):
         ("lastlayer", "causal", "seed=0"),
         ("lastlayer", "bi", "trainer.gradcache=true"),
     ],
+    ids=" ".join,
 )
-def test_training_on_cached_states_is_training_on_live_ones(cell, tmp_path, pooler, attn, word):
-    cfg = cell(pooler, attn, word)
-    train_run(cfg, RunFolder(tmp_path / "run"))
-    expected, loss = live_head(cfg)
-    trained = head(tmp_path / "run")
+def test_training_on_cached_states_is_training_without_a_cache(cell, tmp_path, monkeypatch, words):
+    """Within the rounding of 16 bits: AdamW divides by a gradient's own size, so noise in one near zero shows."""
+    cfg = cell(*words)
+    train_run(cfg, RunFolder(tmp_path / "cached"))
+    monkeypatch.setattr(CachedEncoder, "states", Encoder.states)
+    train_run(cfg, RunFolder(tmp_path / "live"))
     start = build_pooler(cfg["pooler"], 32, 3, stream_seed(cfg["seed"], "head")).state_dict()
-    assert trained.keys() == expected.keys()
-    assert max(float((trained[k] - start[k]).abs().max()) for k in start) > 1e-3, "training changed nothing"
-    # AdamW divides by the gradient's own size, so noise in a gradient near zero shows; a step is at most head_lr = 1e-3
-    assert max(float((trained[k] - expected[k]).abs().max()) for k in trained) < 1e-4
-    assert RunFolder(tmp_path / "run").manifest()["loss"] == pytest.approx(loss, abs=1e-5)
+    cached, live = (
+        torch.cat([(head(tmp_path / k)[n] - start[n]).flatten() for n in start]) for k in ("cached", "live")
+    )
+    assert live.norm() > 0.05, "training changed nothing"
+    assert 0 < (cached - live).norm() < 0.03 * live.norm()
+    losses = [RunFolder(tmp_path / name).manifest()["loss"] for name in ("cached", "live")]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-3)
 
 
 @pytest.mark.parametrize(("pooler", "word"), [("lastlayer", "tokens=all"), ("multilayer", "tokens=mean")])
@@ -159,11 +125,10 @@ def test_a_second_head_runs_no_backbone(cell, tmp_path, monkeypatch):
     train_run(cell("multilayer", "bi", "trainer.validate_every=2"), RunFolder(tmp_path / "first"))
     assert len(calls) > 0
     calls.clear()
-    for name, words in {"last": ("lastlayer", "bi"), "all": ("multilayer", "bi", "pooler.tokens=all")}.items():
-        train_run(cell(*words), RunFolder(tmp_path / name))
-        assert RunFolder(tmp_path / name).manifest()["states"]["computed_texts"] == 0
+    train_run(cell("multilayer", "bi", "head.num_queries=1"), RunFolder(tmp_path / "one query"))
+    assert RunFolder(tmp_path / "one query").manifest()["states"]["computed_texts"] == 0
     assert calls == []
-    train_run(cell("lastlayer", "bi", "trainer.max_steps=6", "seed=3"), RunFolder(tmp_path / "more"))
+    train_run(cell("multilayer", "bi", "trainer.max_steps=6", "seed=3"), RunFolder(tmp_path / "more"))
     facts_of = RunFolder(tmp_path / "more").manifest()["states"]
     assert 0 < facts_of["computed_texts"] < facts_of["texts"], "only what is new is computed"
     assert len(calls) > 0
@@ -173,7 +138,7 @@ def test_a_second_head_runs_no_backbone(cell, tmp_path, monkeypatch):
 def test_killed_while_states_are_computed_and_continued(cell, tmp_path, monkeypatch):
     train_run(cell("multilayer", "bi", "token_budget=64"), RunFolder(tmp_path / "whole"))
     shutil.move(tmp_path / "cache", tmp_path / "cache of the whole run")
-    real, written = StateCache.write, []
+    real, written = StateCache.keep, []
 
     def dying(self, *rest):
         if len(written) == 2:
@@ -183,7 +148,7 @@ def test_killed_while_states_are_computed_and_continued(cell, tmp_path, monkeypa
 
     cfg = cell("multilayer", "bi", "token_budget=64")
     with monkeypatch.context() as patch, pytest.raises(SystemExit, match="the power went"):
-        patch.setattr(StateCache, "write", dying)
+        patch.setattr(StateCache, "keep", dying)
         train_run(cfg, RunFolder(tmp_path / "broken"))
     assert RunFolder(tmp_path / "broken").manifest()["status"] == "running"
     train_run(cfg, RunFolder(tmp_path / "broken"))
