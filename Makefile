@@ -13,6 +13,15 @@ PYTEST  = PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 $(RUN) -m pytest tests -n $
 # With fewer than three no table makes a claim about designs: two seeds hardly say how far a design varies with them.
 SEEDS  ?= $(if $(filter llm2vec designs,$(MAKECMDGOALS)),1,3)
 RUNS   ?= runs
+# The study's base, an option of model=, and a folder of real pairs and tasks (docs/first-study.md); none: docstrings.
+BASE   ?= tiny
+DATA   ?=
+SMOL   := $(filter smollm2_135m,$(BASE))
+KIND   := $(if $(DATA),$(BASE)_real,$(if $(filter tiny,$(BASE)),bundled,$(BASE)))
+NAME   := $(KIND)$(if $(SMOL),+experiment-smollm2)
+REAL   := cache/real
+WORDS  := $(if $(DATA),data=jsonl data.path=$(REAL)/pairs.jsonl tasks_dir=$(REAL)/tasks,benchmark=docstrings)
+WORDS  := $(if $(filter bundled,$(KIND)),,study=$(KIND) model=$(BASE)$(if $(SMOL), experiment=smollm2) $(WORDS))
 CORES  := $(shell unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 JOBS   ?= $(CORES)
 # Without seeds to name, the inner make of `designs` would start `study`.
@@ -26,27 +35,28 @@ NUMBERS := $(shell seq 0 $$(( $(SEEDS) - 1 )))
 comma := ,
 list   = [$(subst $() ,$(comma),$(strip $(1)))]
 OWN    = "models=$(call list,$(STUDY))" "seeds=$(call list,$(NUMBERS))"
-PLACES = $(foreach seed,$(NUMBERS),$(foreach cell,$(STUDY),"$$RUNS/bundled/$(cell)/seed$(seed)" \
-    "$$RUNS/bundled/scores/results/bundled__$(cell)*/seed$(seed)@*"))
-export RUNS # a path with spaces stays whole: recipes quote the shell's "$$RUNS"
+PLACES = $(foreach seed,$(NUMBERS),$(foreach cell,$(STUDY),"$$RUNS/$(NAME)/$(cell)/seed$(seed)" \
+    "$$RUNS/$(NAME)/scores/results/$(NAME)__$(cell)*/seed$(seed)@*"))
+export RUNS DATA # a path with spaces stays whole: recipes quote the shell's "$$RUNS"
 
 .PHONY: study report audit llm2vec designs smollm2 test unit floors lint
 
-study: $(VENV)/.installed ## five published designs and both means on the bundled base: train, score, compare, seed by seed; one run a core
-	@$(RUN) study.py "designs=$(call list,$(STUDY))" "seeds=$(call list,$(NUMBERS))" jobs=$(JOBS) runs_dir="$$RUNS"
+study: $(VENV)/.installed $(if $(SMOL),smollm2) ## five published designs and both means: train, score, compare, seed by seed; one run a core. BASE=smollm2_135m, DATA=<folder>: on a language model, on real texts
+	@$(if $(DATA),$(RUN) -m benchmarks.real_data from="$$DATA" to=$(REAL))
+	@$(RUN) study.py "designs=$(call list,$(STUDY))" "seeds=$(call list,$(NUMBERS))" jobs=$(JOBS) runs_dir="$$RUNS"$(if $(WORDS), $(WORDS))
 	@$(MAKE) --no-print-directory audit
 
 report: ## tables and figures of the study's runs with the seeds asked for (SEEDS=3: 0, 1 and 2), and the audit
-	$(RUN) -m analysis scores="$$RUNS/bundled/scores" $(OWN) out="$$RUNS/bundled/tables" against=eos-causal report=true
+	$(RUN) -m analysis scores="$$RUNS/$(NAME)/scores" $(OWN) out="$$RUNS/$(NAME)/tables" against=eos-causal report=true
 	@$(MAKE) --no-print-directory audit
 
 audit: ## which keys differ between the study's runs, beside pooler and attention
-	@$(RUN) -m analysis.control $(PLACES) > "$$RUNS/bundled/tables/control.md"
+	@$(RUN) -m analysis.control $(PLACES) > "$$RUNS/$(NAME)/tables/control.md"
 	@echo
-	@echo "Open $$RUNS/bundled/tables/report.html (each design against Model 1: tables and figures),"
-	@echo "     $$RUNS/bundled/tables/table.md (its tables; table.tex for the paper),"
-	@echo "     $$RUNS/bundled/tables/control.md (the audit: what differs beside pooler and attention),"
-	@echo "     and manifest.json in any run folder of $$RUNS/bundled/."
+	@echo "Open $$RUNS/$(NAME)/tables/report.html (each design against Model 1: tables and figures),"
+	@echo "     $$RUNS/$(NAME)/tables/table.md (its tables; table.tex for the paper),"
+	@echo "     $$RUNS/$(NAME)/tables/control.md (the audit: what differs beside pooler and attention),"
+	@echo "     and manifest.json in any run folder of $$RUNS/$(NAME)/."
 
 # Stages come before what stands on them; a finished run is never trained again, so the order alone is the dependency.
 TRAIN = $(RUN) train.py -m seed=$(subst $() ,$(comma),$(strip $(NUMBERS))) runs_dir="$$RUNS" trainer.progress=lines
