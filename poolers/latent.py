@@ -50,9 +50,8 @@ class LatentAttention(Pooler):
         self.output = nn.Linear(inner, hidden_size, bias=False)
         if start == "near_mean":
             nn.init.zeros_(self.output.weight)
-        self.mlp: GegluMLP | None = None  # made last, so that attention starts alike with and without it
-        if size["mlp_inner"]:
-            self.mlp = GegluMLP(hidden_size, size["mlp_inner"], as_identity=start == "near_mean")
+        near, mlp_inner = start == "near_mean", size["mlp_inner"]  # the MLP last: attention starts alike without it
+        self.mlp = GegluMLP(hidden_size, mlp_inner, as_identity=near) if mlp_inner else None
 
     def forward(self, states: States, tokens: TokenView) -> Tensor:
         """Return [B, D]."""
@@ -60,7 +59,6 @@ class LatentAttention(Pooler):
         pooled = self.pooled(tokens)
         hidden = states.float().masked_fill(~pooled[..., None], 0.0)  # a NaN in padding must reach no gradient
         states = hidden + self.attended(hidden)
-
         average = partial(weighted_mean, weights=pooled)
         return average(states) if self.mlp is None else self.mlp.averaged(states, average)
 

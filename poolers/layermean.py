@@ -31,6 +31,7 @@ class LayerMean(Pooler):
     def __init__(self, hidden_size: int, num_layers: int, *, start: str, rate: float, unit: bool, **which: Any) -> None:
         super().__init__(hidden_size, num_layers, **which)
         self.rate, self.unit, self.reads_packed = rate, unit, True
+        self.reduces_to = (f"mean {self.pool_instruction} {self.pool_eos} {self.pool_bos}",)
         self.weights = nn.Parameter(torch.zeros(num_layers))
         if start == "last" and num_layers > 1:
             self.weights.data[-1] = math.log(LAST / (1 - LAST) * (num_layers - 1)) / rate

@@ -27,9 +27,8 @@ class Linear(Pooler):
         super().__init__(hidden_size, num_layers, **which)
         self.tokens = tokens
         between = [] if match_params is None else [max(1, round(match_params / (2 * hidden_size)))]
-        self.map = nn.Sequential(
-            *(nn.Linear(a, b, bias=False) for a, b in pairwise([hidden_size, *between, hidden_size]))
-        )
+        sizes = pairwise([hidden_size, *between, hidden_size])
+        self.map = nn.Sequential(*(nn.Linear(a, b, bias=False) for a, b in sizes))
         for weight in self.map.parameters():
             nn.init.orthogonal_(weight)
 

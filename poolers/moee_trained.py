@@ -43,8 +43,7 @@ class MoEETrained(Pooler):
         self.tokens = tokens
         self.layers = range(num_layers) if variant == "joined" else []
         keys = len(self.layers) + len(experts)
-        extra = (keys + sum(experts)) * hidden_size
-        self.head = CrossAttentionHead(hidden_size, **sized(hidden_size, settings, extra))
+        self.head = CrossAttentionHead(hidden_size, **sized(hidden_size, settings, (keys + sum(experts)) * hidden_size))
         self.enter = nn.ModuleList(nn.Linear(n, hidden_size, bias=False) for n in experts)
         self.offsets = nn.Parameter(torch.randn(keys, hidden_size) * layer_weights_std)
 

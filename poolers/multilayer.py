@@ -48,9 +48,8 @@ class MultiLayerTrainable(Pooler):
         self.head = CrossAttentionHead(hidden_size, **sized(hidden_size, settings, extra))
         if self.head.of_instruction and tokens != "all" and len(self.layers) == 1:
             raise UserError(f"pooler.tokens={tokens} of one layer is one key, {ONE_KEY}")
-        if tokens != "all":
-            one = "last" if tokens == "last" else f"mean {self.pool_instruction} {self.pool_eos} {self.pool_bos}"
-            self.reduces_to = (one, "instruction") if self.head.of_instruction else (one,)
+        one = "last" if tokens == "last" else f"mean {self.pool_instruction} {self.pool_eos} {self.pool_bos}"
+        self.reduces_to = () if tokens == "all" else (one, *["instruction"] * bool(self.head.of_instruction))
         apart = torch.Generator().manual_seed((torch.initial_seed() + 1) % 2**63)  # neither moves the other's start
         weights = torch.randn(len(self.layers), hidden_size, generator=apart, device="cpu") * layer_weights_std
         self.layer_weights = nn.Parameter(weights.to(self.head.queries.device)) if layer_weights else None

@@ -69,12 +69,11 @@ class Pooler(nn.Module, ABC):
     the L layers are read, in order (not with "last"). `limits`: setting -> which numbers it may be; `words`: setting
     -> which words.
 
-    pool_instruction, pool_eos, pool_bos: whether these tokens are pooled. pool_bos is True where an older manifest has
-    no such key. last_real: the last token is the last real one; False takes the last position of the padded batch, as
-    published code does (docs/reference-divergences.md, 9). reads_packed: whether `reduce` takes `Packed` states too.
-    reads_padding: what `needs_padding` says of its settings, set by `build_pooler`; it decides the decoder's kernel.
-    reduces_to: names of the vectors [B, D] that `reduce` makes of a layer (two: [B, 2, D]) without any parameter; of a
-    frozen decoder they are computed once. () where parameters take part. Poolers that read alike have equal names.
+    pool_instruction, pool_eos, pool_bos: whether these tokens are pooled. last_real: the last token is the last real
+    one; False takes the last position of the padded batch, as published code does (docs/reference-divergences.md, 9).
+    reads_packed: whether `reduce` takes `Packed` states too. reads_padding: what `needs_padding` says of its settings,
+    set by `build_pooler`; it decides the decoder's kernel. reduces_to: names of the vectors [B, D] that `reduce` makes
+    of a layer (of two: [B, 2, D]) without any parameter, which a frozen decoder's cache keeps; () where there are some.
     """
 
     consumes: ClassVar[Literal["last", "layers", "routers"]] = "last"

@@ -130,9 +130,8 @@ class CrossAttentionHead(nn.Module):
                 nn.init.orthogonal_(linear.weight)
             for linear in (self.query, self.key):
                 nn.init.normal_(linear.weight, std=width**-0.5 * 0.5)
-        self.mlp: GegluMLP | None = None  # made last, so that attention starts alike with and without it
-        if mlp_inner:
-            self.mlp = GegluMLP(width, mlp_inner, as_identity=start == "near_mean")
+        # made last, so that attention starts alike with and without it
+        self.mlp = GegluMLP(width, mlp_inner, as_identity=start == "near_mean") if mlp_inner else None
         self.of_instruction: nn.Linear | None = None  # W, made after all else for the same reason
         if query == "instruction":
             self.of_instruction = nn.Linear(width, width, bias=False)

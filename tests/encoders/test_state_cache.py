@@ -64,7 +64,7 @@ def test_states_are_those_of_transformers_for_each_text_alone(filled, small_mode
 
 @pytest.mark.parametrize(
     "words",
-    [("lastlayer",), ("multilayer",), ("multilayer", ALL), ("multilayer", "pooler.query=instruction"), ("latent",)],
+    [("lastlayer",), ("multilayer",), ("multilayer", ALL), ("multilayer", "pooler.query=instruction"), ("layermean",)],
     ids=" ".join,
 )
 def test_cached_vectors_are_the_live_ones(filled, compose_cell, words):
