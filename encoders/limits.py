@@ -10,6 +10,7 @@ ENCODER = {
     "text_length": Limit(4),
     "max_length": Limit(4),  # BOS, EOS and something between
     "token_budget": Limit(1),
+    "template.landmarks": Limit(1, "none"),
     "evaluation.max_length_share": real(1e-6, largest=1),
 }
 ENCODER_WORDS: dict[str, Sequence[Any]] = {

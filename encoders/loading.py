@@ -172,7 +172,7 @@ def digest_of(cfg: Config, run: Path | None, head: Pooler) -> str:
         "pooler": {**cfg["pooler"], "normalize": cfg["normalize"]},
     }
     if not cfg["evaluation"]["glued"] and template_of(cfg) not in (DEFAULT, GLUED):  # `evaluation` names these
-        settings["template"] = asdict(template_of(cfg))
+        settings["template"] = {k: v for k, v in asdict(template_of(cfg)).items() if v is not None}
     if reads_padding(cfg["pooler"]):  # its vectors depend on the side of padding, and on who shares a forward pass
         settings["padding"] = [cfg["padding_side"], cfg["token_budget"]]
     return of_value([base, {"head": of_tensors(head.state_dict()), **adapter}, settings])

@@ -23,12 +23,13 @@ class Form:
 
 @dataclass(frozen=True)
 class Template:
-    """A wording for each side. eos: whether EOS closes a text."""
+    """A wording for each side. eos: whether EOS closes a text. landmarks: tokens of a text between two of them."""
 
     name: str
     query: Form
     document: Form
     eos: bool = True
+    landmarks: int | None = None
 
     def asked(self, instruction: str, side: str) -> str:
         """Return what the tokenizer takes for a text: the instruction, or where sides differ the whole form.
@@ -60,10 +61,19 @@ def template_of(cfg: dict[str, Any]) -> Template:
     if (template := cfg.get("template")) is None:
         return DEFAULT
     forms = {side: Form(template[side]["bare"], template[side]["instructed"]) for side in SIDES}
-    for key, written in ((f"{side}.{kind}", text) for side, form in forms.items() for kind, text in vars(form).items()):
-        if not 1 <= written.count(TEXT_FIELD) <= 2:
-            raise UserError(f"template.{key}={written!r} must hold {TEXT_FIELD} once, or twice for an echo.")
-    return Template(template["name"], **forms, eos=template["eos"])
+    written = {f"{side}.{kind}": text for side, form in forms.items() for kind, text in vars(form).items()}
+    for key, text in written.items():
+        if not 1 <= text.count(TEXT_FIELD) <= 2:
+            raise UserError(f"template.{key}={text!r} must hold {TEXT_FIELD} once, or twice for an echo.")
+    landmarks = template.get("landmarks")
+    if landmarks and not (template["eos"] and all(map(ends_in_text, written.values()))):
+        raise UserError("template.landmarks needs forms that end in {text}, and template.eos=true: EOS is a landmark.")
+    return Template(template["name"], **forms, eos=template["eos"], landmarks=landmarks)
+
+
+def ends_in_text(form: str) -> bool:
+    """Return whether the text stands once in a form, at its end."""
+    return form.count(TEXT_FIELD) == 1 and form.endswith(TEXT_FIELD)
 
 
 def pieces(form: str) -> list[str]:

@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerBase
 
 from cli.errors import UserError
 from encoders.templates import DEFAULT, TEXT_FIELD, Template, pieces
-from poolers.shared.base import BOS, ECHO, EOS, INSTRUCTION, PAD, TEXT, TokenView
+from poolers.shared.base import BOS, ECHO, EOS, INSTRUCTION, LANDMARK, PAD, TEXT, TokenView
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,14 @@ class TextTokenizer:
         text, the last one around it has that role. Else raises `UserError` for a text that is empty, nothing but white
         space, or without room.
         """
-        rows = self._rows(texts, instruction)
+        rows, closing = self._rows(texts, instruction), EOS
+        if self.template.landmarks:
+            rows, closing = [self._landmarked(*row) for row in rows], LANDMARK
         for text, (_, roles) in () if empty else zip(texts, rows, strict=True):
             self._check(text, roles)
         start = [] if self.bos is None else [self.bos]
         end = [self.eos] if self.template.eos else []
-        framed = [([*start, *ids, *end], [*[BOS] * len(start), *roles, *[EOS] * len(end)]) for ids, roles in rows]
+        framed = [([*start, *ids, *end], [*[BOS] * len(start), *roles, *[closing] * len(end)]) for ids, roles in rows]
         filled = [(ids or [self.eos], roles if TEXT in roles else [*roles[:-1], TEXT]) for ids, roles in framed]
         return [Tokens(ids, roles) for ids, roles in filled]
 
@@ -153,6 +155,19 @@ class TextTokenizer:
                 ids, roles = [*ids, *new], [*roles, *[role] * len(new)]
             rows.append((ids, roles))
         return rows
+
+    def _landmarked(self, ids: list[int], roles: list[int]) -> tuple[list[int], list[int]]:
+        """Put EOS as a landmark after every so many tokens of the text, which ends the row, and cut it to fit again.
+
+        None follows the last tokens: EOS closes the text anyway. Landmark pooling, arXiv 2601.21525.
+        """
+        assert self.template.landmarks
+        every, start = self.template.landmarks, roles.index(TEXT) if TEXT in roles else len(roles)
+        room = self._room - start + 1  # of it one place in every + 1 is a landmark's
+        text = ids[start : start + room - -(-room // (every + 1))]
+        chunks = [text[i : i + every] for i in range(0, len(text), every)]
+        marked = [pair for c in chunks for pair in (*((i, TEXT) for i in c), (self.eos, LANDMARK))][:-1]
+        return [*ids[:start], *(i for i, _ in marked)], [*roles[:start], *(role for _, role in marked)]
 
     def plain_ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Return the ids of each text as it stands: no template, no BOS or EOS, nothing cut."""

@@ -14,7 +14,7 @@ from corpora.docstrings import Docstring
 from encoders.templates import TEXT_FIELD
 from encoders.text_encoder import by_token_budget
 from encoders.tokens import Batch, TextTokenizer, Tokens
-from poolers.shared.base import EOS, INSTRUCTION
+from poolers.shared.base import EOS, INSTRUCTION, LANDMARK
 
 OPENING_WORDS = (6, 16)  # of A: a sentence, and room for what follows in a short max_length
 GOING_ON_WORDS = (6, 24)  # of B, C and D
@@ -132,7 +132,7 @@ def _end(row: Tokens) -> int:
 
 def _cut(row: Tokens, length: int) -> Tokens:
     """The first tokens of a row, its EOS kept, `length` in all."""
-    places = [*range(length - 1), len(row) - 1] if row.roles[-1] == EOS else range(length)
+    places = [*range(length - 1), len(row) - 1] if row.roles[-1] in (EOS, LANDMARK) else range(length)
     return Tokens([row.ids[i] for i in places], [row.roles[i] for i in places])
 
 

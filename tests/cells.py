@@ -1,4 +1,4 @@
-"""The grid that the contract tests run over: every pooler of poolers/ with every attention of conf/attn."""
+"""The grid that the contract tests run over: every pooler of poolers/ with every attention of conf/attn, and more."""
 
 from omegaconf import OmegaConf
 
@@ -18,5 +18,9 @@ CELLS = [(p, a) for p in POOLERS for a in ATTENTIONS if a == "bi" or not takes_f
 
 
 def reads_routers(pooler: str) -> bool:
-    """Whether the pooler needs a mixture of experts, so that its cells run on one."""
-    return pooler_class(pooler).consumes == "routers"
+    """Whether the pooler, words behind its name left out, needs a mixture of experts: its cells then run on one."""
+    return pooler_class(pooler.split(maxsplit=1)[0]).consumes == "routers"
+
+
+LANDMARKED = "mean template=landmark template.landmarks=4"
+CONTRACT = [*CELLS, (LANDMARKED, "causal"), (LANDMARKED, "bi")]  # with templates that add tokens to a text

@@ -100,7 +100,7 @@ def compose_cell(small_model, small_moe):
     from tests.cells import reads_routers
 
     def compose(pooler: str, attn: str, *overrides: str) -> dict:
-        words = [f"pooler={pooler}", f"attn={attn}", "precision=fp32", "max_length=48"]
+        words = [*f"pooler={pooler}".split(), f"attn={attn}", "precision=fp32", "max_length=48"]
         words += [f"model.path={small_moe if reads_routers(pooler) else small_model}"]
         words += ["lora.targets=[q_proj,k_proj,v_proj,o_proj]"] if reads_routers(pooler) else []
         return plain(composed("train", [*words, "accelerator=cpu", *overrides]))

@@ -11,7 +11,7 @@ from encoders.attention.pattern import Pattern, earlier, whole_text
 from encoders.attention.switch import attention_of
 from encoders.loading import load_run
 from encoders.precision import refuse_quantised
-from encoders.templates import TEXT_FIELD
+from encoders.templates import TEXT_FIELD, ends_in_text
 from encoders.text_encoder import TextEncoder
 from poolers.shared.base import Pooler
 from poolers.shared.standardise import Standardise
@@ -73,7 +73,7 @@ class Exported:
         forms = [form for side in (template.query, template.document) for form in vars(side).values()]
         uniform = seen == {earlier} or (seen == {whole_text} and self.merged)  # config.json of the base says causal
         framed = template.eos or self.text_encoder.tokenizer.bos is not None  # theirs knows no text without tokens
-        if not (mode and uniform and framed and all(map(_ends_in_text, forms))):
+        if not (mode and uniform and framed and all(map(ends_in_text, forms))) or template.landmarks:
             return None
         prompted = self.instruction or any(self.prompts.values())
         all_pooled = (pooler.pool_instruction or not prompted) and (pooler.pool_eos or not template.eos)
@@ -81,12 +81,8 @@ class Exported:
         return mode if mode in OF_ONE_TOKEN or all_pooled else None
 
 
-def _ends_in_text(form: str) -> bool:
-    return form.count(TEXT_FIELD) == 1 and form.endswith(TEXT_FIELD)
-
-
 def _words(form: str) -> str:
-    return form.removesuffix(TEXT_FIELD) if _ends_in_text(form) else form
+    return form.removesuffix(TEXT_FIELD) if ends_in_text(form) else form
 
 
 def load_exported(run: Path, merged: bool = True) -> Exported:

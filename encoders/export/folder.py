@@ -41,7 +41,8 @@ def write_folder(exported: Exported, folder: Path) -> None:
     else:
         names = [f"{OURS}.Decoder", f"{OURS}.DesignPooling"]
         first["pattern"] = [type(exported.pattern).__name__, asdict(exported.pattern)]
-        first |= {"eos": exported.text_encoder.tokenizer.template.eos, "consumes": encoder.pooler.consumes}
+        template = exported.text_encoder.tokenizer.template
+        first |= {"eos": template.eos, "landmarks": template.landmarks, "consumes": encoder.pooler.consumes}
         _write_pooler(exported, folder)
     parts = [*zip(("", "1_Pooling"), names, strict=True)]
     if encoder.normalize:

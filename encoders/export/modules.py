@@ -23,15 +23,16 @@ Features = dict[str, Any]
 class Decoder(Transformer):
     """A decoder under an attention pattern, and the tokens that it was trained on.
 
-    pattern: class of the pattern in this file and its settings. eos: whether EOS closes a text. consumes: what of the
+    pattern: class of the pattern in this file and its settings. eos, landmarks: see `Template`. consumes: what of the
     states the pooler takes, see `Pooler`.
     """
 
-    config_keys = [*Transformer.config_keys, "pattern", "eos", "consumes"]  # noqa: RUF012
+    config_keys = [*Transformer.config_keys, "pattern", "eos", "landmarks", "consumes"]  # noqa: RUF012
 
-    def __init__(self, *args: Any, pattern: tuple[str, dict[str, Any]], eos: bool, consumes: str, **settings: Any):
+    def __init__(self, *args: Any, pattern: tuple[str, dict[str, Any]], consumes: str, **settings: Any):
+        self.eos, self.landmarks = (settings.pop(key) for key in ("eos", "landmarks"))
         super().__init__(*args, **settings)
-        self.pattern, self.eos, self.consumes = pattern, eos, consumes
+        self.pattern, self.consumes = pattern, consumes
         set_attention(self.model, globals()[pattern[0]](**pattern[1]))
 
     def preprocess(
@@ -39,7 +40,7 @@ class Decoder(Transformer):
     ) -> Features:
         """Return ids, roles, positions and mask, each [B, T], of texts. prompt: stands before them, or holds {text}."""
         form = prompt if prompt and TEXT_FIELD in prompt else f"{prompt or ''}{TEXT_FIELD}"
-        template = Template("exported", DEFAULT.query, DEFAULT.document, self.eos)
+        template = Template("exported", DEFAULT.query, DEFAULT.document, self.eos, self.landmarks)
         words: Any = self.tokenizer
         tokenizer = TextTokenizer(words, words.model_max_length, words.padding_side, template)
         batch = tokenizer.batch(tokenizer(inputs, form, empty=True))

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from cli.limits import Limit
 from poolers.shared.packed import Packed
 
-PAD, INSTRUCTION, TEXT, ECHO, EOS, BOS = range(6)  # the role of each token
+PAD, INSTRUCTION, TEXT, ECHO, EOS, BOS, LANDMARK = range(7)  # the role of each token
 WHICH_TOKENS = ("pool_instruction", "pool_eos", "last_real", "pool_bos")  # settings that say which tokens are read
 
 
@@ -27,10 +27,11 @@ class TokenView:
         return self.roles != PAD
 
     def pooled(self, with_instruction: bool) -> Tensor:
-        """[B, T] bool: the real tokens, without the instruction's unless asked for; of an echo its second copy."""
+        """[B, T] bool: the real tokens, without the instruction's unless asked for; an echo or landmarks alone."""
         kept = self.real if with_instruction else self.real & (self.roles != INSTRUCTION)
-        echo = self.roles == ECHO
-        return torch.where(echo.any(dim=1, keepdim=True), echo, kept)
+        for alone in (self.roles == ECHO, self.roles == LANDMARK):
+            kept = torch.where(alone.any(dim=1, keepdim=True), alone, kept)
+        return kept
 
     def last(self) -> Tensor:
         """[B] index of the last real token of each text (its EOS, if it has one), whatever the padding side."""

@@ -114,7 +114,7 @@ def encoder_of(cell) -> Callable[..., tuple[Encoder, TextTokenizer]]:
     @cache
     def build(pooler: str, attn: str, precision: str = "fp32", kernel: str = "eager", changes: tuple = ()):
         cfg = cell(pooler, attn, {"precision": precision, "model.attn_implementation": kernel, **dict(changes)})
-        kind = cfg["model"]["path"], attn, precision, kernel
+        kind = cfg["model"]["path"], attn, precision, kernel, cfg["template"]["name"]
         with pytest.MonkeyPatch.context() as patch:
             if kind in backbones:  # its attention is proved
                 patch.setattr(loading, "load_backbone", lambda *_: backbones[kind])
@@ -261,7 +261,7 @@ def recorded(cfg: dict, folder: Path) -> Run:
 @pytest.fixture(scope="session")
 def run_of(cell, tmp_path_factory) -> Callable[[str, str], Run]:
     """The run of a cell: two steps, trained once for all tests."""
-    return cache(lambda pooler, attn: recorded(cell(pooler, attn), tmp_path_factory.mktemp(f"{pooler}-{attn}")))
+    return cache(lambda pooler, attn: recorded(cell(pooler, attn), tmp_path_factory.mktemp("run")))
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from cli.errors import UserError
 from encoders.loading import untrained
 from encoders.text_encoder import TextEncoder
 from encoders.tokens import TextTokenizer
-from tests.cells import CELLS, reads_routers
+from tests.cells import CONTRACT, reads_routers
 from tests.contract.conftest import FLOAT32, TEXTS, apart, embed
 
 MATES = ["sum", "a new array of the same shape as the type of its first argument, returned with the two arrays"]
@@ -32,7 +32,7 @@ KINDS = ("sdpa", "eager", "unpadded")
 def arranged(encoder, right):
     """Yield (name, vectors of TEXTS) for every way in which the program may come to embed them."""
     for side in ("right", "left"):
-        tokenizer = TextTokenizer(right.tokenizer, right.max_length, side)
+        tokenizer = TextTokenizer(right.tokenizer, right.max_length, side, right.template)
         yield f"{side} padding", embed(encoder, tokenizer, TEXTS)
         yield f"{side}, width a multiple of 8", embed(encoder, tokenizer, TEXTS, multiple_of=8)
         yield f"{side}, backwards", embed(encoder, tokenizer, TEXTS[::-1]).flip(0)
@@ -45,7 +45,7 @@ def arranged(encoder, right):
         yield f"token budget {budget}, repeated", torch.cat([vectors[5:6], vectors[[3, 4, 0, 2]]])
 
 
-@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+@pytest.mark.parametrize(("pooler", "attn"), CONTRACT)
 @pytest.mark.parametrize(("precision", "kernel"), [(p, k) for p in PRECISIONS for k in KINDS])
 def test_alone_or_in_any_batch(encoder_of, pooler, attn, precision, kernel):
     encoder, tokenizer = encoder_of(pooler, attn, precision, kernel)
@@ -57,7 +57,7 @@ def test_alone_or_in_any_batch(encoder_of, pooler, attn, precision, kernel):
     assert torch.pdist(alone, p=torch.inf).min() > 0.1, "texts so close together that the tolerance proves nothing"
 
 
-@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+@pytest.mark.parametrize(("pooler", "attn"), CONTRACT)
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_any_kernel(encoder_of, pooler, attn, precision):
     vectors = {}
@@ -70,7 +70,7 @@ def test_any_kernel(encoder_of, pooler, attn, precision):
     assert apart(vectors["unpadded"], vectors["eager"]) < bound
 
 
-@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+@pytest.mark.parametrize(("pooler", "attn"), CONTRACT)
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_the_same_batch_is_bit_equal_whatever_stands_under_its_padding(encoder_of, pooler, attn, precision):
     """The mask comes from lengths, not from ids; and where the shape is the same, so are the roundings."""
@@ -82,7 +82,7 @@ def test_the_same_batch_is_bit_equal_whatever_stands_under_its_padding(encoder_o
         assert torch.equal(encoder(batch), encoder(other))
 
 
-@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+@pytest.mark.parametrize(("pooler", "attn"), CONTRACT)
 def test_each_precision_is_what_it_says(encoder_of, pooler, attn):
     """Otherwise the bounds above would be held by float32 three times."""
     exact, mixed, half = (embed(*encoder_of(pooler, attn, precision), TEXTS) for precision in PRECISIONS)
@@ -98,7 +98,7 @@ def test_a_repeated_text_is_run_once(encoder_of):
     assert encoder.meter.texts == len(TEXTS)
 
 
-@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+@pytest.mark.parametrize(("pooler", "attn"), CONTRACT)
 def test_a_decoder_of_the_hub(cell, hub_model, pooler, attn):
     path = str(hub_model)
     if reads_routers(pooler):

@@ -18,7 +18,7 @@ from encoders.export.exported import Exported, load_exported
 from encoders.export.folder import least_cosine, write_folder
 from encoders.tokens import Tokens
 from poolers.shared import base
-from tests.cells import CELLS
+from tests.cells import CONTRACT
 from tests.contract.conftest import TEXTS
 
 LEAST = 0.999999  # measured: 1 - 5e-13 in float64
@@ -36,7 +36,7 @@ def loaded(run, folder, merged=True):
     return exported, ours, SentenceTransformer(str(folder), device="cpu", trust_remote_code=exported.mode is None)
 
 
-@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+@pytest.mark.parametrize(("pooler", "attn"), CONTRACT)
 def test_vectors_are_those_of_the_run(awake_run, tmp_path, pooler, attn):
     """On either padding side, with batch mates and alone, and under a text that is cut."""
     _, text_encoder, model = loaded(awake_run(pooler, attn), tmp_path / "model")

@@ -11,7 +11,7 @@ import torch
 import torch.multiprocessing as mp
 
 from encoders.loading import build_tokenizer
-from tests.cells import CELLS
+from tests.cells import CONTRACT
 from tests.contract.conftest import is_read, shared_adapted
 from tests.started import start
 from training.large_batch import ChunkPlan, LargeBatch
@@ -86,7 +86,7 @@ def direct(cell):
     return cache(once)
 
 
-@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+@pytest.mark.parametrize(("pooler", "attn"), CONTRACT)
 def test_everything_trained_and_nothing_else_has_a_gradient(cell, direct, pooler, attn):
     _, grads = direct(pooler, attn)
     encoder, _ = shared_adapted(cell(pooler, attn))
@@ -96,7 +96,7 @@ def test_everything_trained_and_nothing_else_has_a_gradient(cell, direct, pooler
     assert not dead, "a gradient that is zero proves nothing below"
 
 
-@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+@pytest.mark.parametrize(("pooler", "attn"), CONTRACT)
 @pytest.mark.parametrize(
     "how",
     [("fp32", CACHED, False), ("fp32", DIRECT, True), ("mixed", CACHED, True)],
@@ -111,7 +111,7 @@ def test_gradcache_and_checkpointing_with_dropout(cell, direct, pooler, attn, ho
         assert_equal(reference, gradients(work))
 
 
-@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+@pytest.mark.parametrize(("pooler", "attn"), CONTRACT)
 def test_any_chunks_equal_one_padded_batch_by_plain_autograd(cell, pooler, attn):
     """The reference shares no code with LargeBatch: one forward of everything, loss.backward().
 
@@ -157,12 +157,12 @@ SEVERAL = {"two": (2, "auto", 1), "four, padded": (4, "eager", 2)}
 def test_one_process_or_several_with_dropout(direct, cell, tmp_path, how):
     """All cells in one test, since each worker of pytest would start the processes again."""
     size, kernel, stride = how
-    configs = [cell(*c, {"model.attn_implementation": kernel}) for c in CELLS[::stride]]
+    configs = [cell(*c, {"model.attn_implementation": kernel}) for c in CONTRACT[::stride]]
     (tmp_path / "configs.json").write_text(json.dumps(configs))
     done = start("-c", f"from {__name__} import by_processes; by_processes({str(tmp_path)!r}, {size})")
     assert done.returncode == 0, done.stderr
     found = torch.load(tmp_path / "gradients.pt")
-    for (pooler, attn), (loss, grads) in zip(CELLS[::stride], found, strict=True):
+    for (pooler, attn), (loss, grads) in zip(CONTRACT[::stride], found, strict=True):
         moved = {n: g for n, g in grads.items() if g.any()}  # zero where none is read
         assert_equal(direct(pooler, attn, kernel=kernel), (loss, moved))
 

@@ -25,7 +25,7 @@ from encoders.text_encoder import TextEncoder
 from evaluation.candidates import candidates
 from records.manifest import stream_seeds
 from records.run_folder import RunFolder
-from tests.cells import ATTENTIONS, CELLS, POOLERS, reads_routers
+from tests.cells import ATTENTIONS, CELLS, CONTRACT, POOLERS, reads_routers
 from tests.contract.conftest import FLOAT32, TEXTS, adapted, apart, embed, is_read, recorded
 from tests.contract.test_attention import POOLER, reach
 from training.loop import LAST
@@ -61,7 +61,7 @@ def unmerged(run_folder, cfg, fused=False):
     return encoder.eval()
 
 
-@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+@pytest.mark.parametrize(("pooler", "attn"), CONTRACT)
 def test_a_run_folder_is_complete(run_of, pooler, attn):
     run = run_of(pooler, attn)
     manifest = run.manifest
@@ -74,7 +74,7 @@ def test_a_run_folder_is_complete(run_of, pooler, attn):
     assert all("lora_" in name for name in saved), "only LoRA is in the adapter"
 
 
-@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+@pytest.mark.parametrize(("pooler", "attn"), CONTRACT)
 def test_lora_changes_the_output_after_one_step(run_of, pooler, attn):
     """Apart from the head: the same encoder with its LoRA on and off, before and after the first step."""
     start, first = run_of(pooler, attn).copies
@@ -84,7 +84,7 @@ def test_lora_changes_the_output_after_one_step(run_of, pooler, attn):
     assert apart(*changes[1]) > 1e-3
 
 
-@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+@pytest.mark.parametrize(("pooler", "attn"), CONTRACT)
 def test_a_trained_head_moves_and_every_part_of_lora(run_of, pooler, attn):
     run = run_of(pooler, attn)
     before = dict(run.copies[0].named_parameters())
@@ -92,7 +92,7 @@ def test_a_trained_head_moves_and_every_part_of_lora(run_of, pooler, attn):
     assert not still
 
 
-@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+@pytest.mark.parametrize(("pooler", "attn"), CONTRACT)
 def test_the_base_stays_bit_identical(run_of, pooler, attn):
     run = run_of(pooler, attn)
     base = load_backbone(run.cfg["model"], torch.float32).state_dict()
@@ -102,7 +102,7 @@ def test_the_base_stays_bit_identical(run_of, pooler, attn):
     assert all(torch.equal(trained[k], base[k]) for k in base)
 
 
-@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+@pytest.mark.parametrize(("pooler", "attn"), CONTRACT)
 def test_in_memory_or_loaded_apart_or_merged(run_of, pooler, attn):
     run, loaded = run_of(pooler, attn), run_of(pooler, attn).loaded
     assert not any(isinstance(m, BaseTunerLayer) for m in loaded.encoder.modules()), "merged"
@@ -114,7 +114,7 @@ def test_in_memory_or_loaded_apart_or_merged(run_of, pooler, attn):
     assert apart(torch.from_numpy(start.encode(TEXTS)), in_memory) > 1e-3
 
 
-@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+@pytest.mark.parametrize(("pooler", "attn"), CONTRACT)
 def test_in_the_train_script_or_in_the_evaluate_script(run_of, tmp_path, pooler, attn):
     """The vectors of the run's own last validation, and those that evaluate.py's candidate makes of the same texts."""
     run = run_of(pooler, attn)
@@ -145,7 +145,7 @@ def test_saved_and_loaded_in_bf16(cell, tmp_path, pooler, attn, precision):
     assert apart(embed(silenced(encoder), loaded.tokenizer, TEXTS), in_memory) > 3 * MERGED["mixed"]
 
 
-@pytest.mark.parametrize(("pooler", "attn"), CELLS)
+@pytest.mark.parametrize(("pooler", "attn"), CONTRACT)
 def test_encoding_in_the_midst_of_training_leaves_training_as_it_was(run_of, pooler, attn):
     run = run_of(pooler, attn)
     encoder = run.module.encoder.train()

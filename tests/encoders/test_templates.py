@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from transformers import AutoTokenizer
+from transformers import AutoModel, AutoTokenizer
 
 from cli.compose import composed, options, plain
 from cli.errors import UserError
@@ -10,7 +10,7 @@ from corpora.triples import Triple
 from encoders.loading import untrained
 from encoders.templates import DEFAULT, GLUED, template_of
 from encoders.tokens import TextTokenizer
-from poolers.shared.base import BOS, ECHO, EOS, INSTRUCTION, PAD, TEXT, TokenView
+from poolers.shared.base import BOS, ECHO, EOS, INSTRUCTION, LANDMARK, PAD, TEXT, TokenView
 from tests.hub_model import HUB_MODELS
 from training.objectives.infonce import candidates
 
@@ -92,6 +92,38 @@ def test_prompteol_ends_with_its_prompt_whatever_the_text(tokenizer, max_length)
     assert batch.input_ids[range(3), batch.view.last()].tolist() == [after[-1]] * 3
 
 
+@pytest.mark.parametrize(("every", "max_length"), [(3, 256), (3, 16), (4, 16), (1, 9), (64, 20)])
+def test_landmarks_follow_every_so_many_tokens_and_the_closing_eos_is_the_last(tokenizer, every, max_length):
+    rules = TextTokenizer(tokenizer, max_length, template=template("landmark", f"template.landmarks={every}"))
+    bos, _ = frame(rules)
+    for text, row in zip([*TEXTS, LONG], rules([*TEXTS, LONG]), strict=True):
+        pairs = [(i, BOS) for i in bos]
+        for place, id_ in enumerate(ids_of(tokenizer, text)):
+            pairs += [(rules.eos, LANDMARK)] * (place > 0 and place % every == 0) + [(id_, TEXT)]
+        pairs = pairs[: max_length - 1]
+        pairs = pairs[:-1] if pairs[-1][1] == LANDMARK else pairs
+        assert list(zip(row.ids, row.roles, strict=True)) == [*pairs, (rules.eos, LANDMARK)]
+    view = rules.batch(TextTokenizer(tokenizer, 256, template=rules.template)(TEXTS, "find the sum")).view
+    assert torch.equal(view.pooled(True), view.roles == LANDMARK)
+
+
+@pytest.mark.parametrize("attn", ["causal", "bi"])
+def test_with_landmarks_the_mean_is_over_their_states(small_model, attn):
+    words = [f"model.path={small_model}", f"attn={attn}", "template=landmark", "template.landmarks=4"]
+    made = untrained(plain(composed("evaluate", [*words, "pooler=mean", "precision=fp32", "normalize=false"])))
+    decoder = AutoModel.from_pretrained(small_model, dtype=torch.float32, attn_implementation="eager").eval()
+    for text in TEXTS:
+        own, ids = ids_of(made.tokenizer.tokenizer, text), list[int]()
+        for start in range(0, len(own), 4):
+            ids += [*own[start : start + 4], made.tokenizer.eos]
+        unseen = torch.ones(len(ids), len(ids)).triu(1).bool() & (attn == "causal")
+        mask = torch.zeros(1, 1, *unseen.shape).masked_fill(unseen, -1e30)
+        with torch.no_grad():
+            states = decoder(torch.tensor([ids]), attention_mask=mask).last_hidden_state[0]
+        wanted = states[[*range(4, len(ids) - 1, 5), len(ids) - 1]].mean(dim=0)
+        assert abs(made.encode([text])[0] - wanted.numpy()).max() < 1e-5
+
+
 SIDED = [
     ("e5", "", "query: two arrays", "passage: two arrays"),
     ("e5", "find the sum", "query: two arrays", "passage: two arrays"),
@@ -121,6 +153,9 @@ def test_each_side_is_written_as_published(tokenizer, name, instruction, query, 
 def test_what_a_template_cannot_be():
     with pytest.raises(UserError, match=r"must hold \{text\} once"):
         template("e5", "template.query.bare='query: '")
+    for words in (["template.eos=false"], ["template.query.bare='{text} again'"]):
+        with pytest.raises(UserError, match=r"landmarks needs forms that end in \{text\}, and template.eos=true"):
+            template("landmark", *words)
     with pytest.raises(UserError, match="where the text goes"):
         DEFAULT.asked("find {text}", "query")
     assert GLUED.form("find") == "find{text}"

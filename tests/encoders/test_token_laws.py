@@ -15,7 +15,7 @@ from cli.errors import UserError
 from encoders.templates import TEXT_FIELD, pieces, template_of
 from encoders.text_encoder import by_token_budget
 from encoders.tokens import TextTokenizer
-from poolers.shared.base import BOS, ECHO, EOS, INSTRUCTION, PAD, TEXT
+from poolers.shared.base import BOS, ECHO, EOS, INSTRUCTION, LANDMARK, PAD, TEXT
 from tests.hub_model import HUB_MODELS
 
 TEMPLATES = sorted(options("template"))
@@ -54,13 +54,14 @@ def test_laws(tokenizer, *, name, text, instruction, side, max_length):
         assume("leaves no room" not in str(error) and "it has no embedding" not in str(error))
         raise
     assert len(row.ids) == len(row.roles) <= max_length
-    # one frame: EOS once, at the end, where the template has it; BOS once, at the start, where the tokenizer has it
-    assert row.ids.count(rules.eos) == row.roles.count(EOS) == form.eos
-    assert not form.eos or (row.ids[-1], row.roles[-1]) == (rules.eos, EOS)
+    # one frame: EOS at the end, where the template has it, and elsewhere as a landmark alone; BOS once, at the start
+    assert row.ids.count(rules.eos) == row.roles.count(EOS) + row.roles.count(LANDMARK) >= form.eos
+    assert row.roles.count(EOS) == (form.eos and not form.landmarks)
+    assert not form.eos or (row.ids[-1], row.roles[-1]) == (rules.eos, LANDMARK if form.landmarks else EOS)
     assert row.roles.count(BOS) == (rules.bos is not None)
     assert rules.bos is None or (row.ids[0], row.roles[0], row.ids.count(rules.bos)) == (rules.bos, BOS, 1)
     # roles partition the tokens
-    assert set(row.roles) <= {BOS, EOS, TEXT, ECHO, INSTRUCTION}
+    assert set(row.roles) <= {BOS, EOS, TEXT, ECHO, INSTRUCTION, LANDMARK}
     assert TEXT in row.roles
     # truncation takes the end of the text alone: words around it are whole, an echo is cut as its text is
     written = form.form(asked)
