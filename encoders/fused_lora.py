@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
-
-from encoders.dropout import draw_kept
 
 ADAPTER = "default"
 
@@ -67,3 +66,17 @@ def fused_lora(x: Tensor, layer: Any, adapters: Sequence[str] = (ADAPTER,), weig
         z = (z.unflatten(1, (len(adapters), -1)) * each[:, :, None]).flatten(1)
     y = torch.addmm(layer.base_layer(flat), z, up.T, alpha=layer.scaling[first] / (1 - p))
     return y.view(*x.shape[:-1], -1)
+
+
+def draw_kept(like: Tensor, p: float) -> Tensor:
+    """Return a mask of dropout: ones, each with probability 1 - p, and zeros, in shape and format of `like`.
+
+    torch's generator decides, so that `torch.manual_seed` and gradient checkpointing work as usual. On a CPU, where its
+    draws take as long as a decoder's products, it seeds numpy's SFC64, whose bits are compared 16 at a time: there p is
+    met to 1 / 131,072.
+    """
+    if like.device.type != "cpu":
+        return torch.empty_like(like).bernoulli_(1 - p)
+    words = np.random.SFC64(int(torch.randint(1 << 62, ()))).random_raw(-(-like.numel() // 4))
+    kept = words.view(np.uint16)[: like.numel()] >= round(65536 * p)
+    return torch.from_numpy(kept.view(np.uint8)).view(like.shape).to(like.dtype)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
 
 from encoders.attention.pattern import Sees, earlier, whole_text
-from encoders.dropout import draw_kept
+from encoders.fused_lora import draw_kept
 
 UNPADDED = "unpadded"  # model.attn_implementation
 # How far back and ahead tokens see, in the terms of torch's kernel for texts of any length.

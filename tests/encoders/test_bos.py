@@ -49,19 +49,17 @@ def by_hand(stories, attn, weights_of):
     return np.stack(made)
 
 
-@pytest.mark.parametrize("attn", ["causal", "bi"])
-def test_a_mean_leaves_bos_out_by_default(vectors, stories, attn):
-    np.testing.assert_allclose(vectors("mean", attn), by_hand(stories, attn, lambda n: [0, *[1] * n, 1]), atol=2e-6)
+WEIGHTS = {  # cell -> what each of BOS, n tokens of the text and EOS weighs
+    ("mean", "causal"): lambda n: [0, *[1] * n, 1],
+    ("mean", "bi"): lambda n: [0, *[1] * n, 1],
+    ("mean", "bi", "reference_fault.pool_bos=true"): lambda n: [1] * (n + 2),
+    ("weightedmean", "causal"): lambda n: [0, *range(1, n + 2)],
+}
 
 
-def test_with_the_key_it_is_pooled(vectors, stories):
-    kept = vectors("mean", "bi", "reference_fault.pool_bos=true")
-    np.testing.assert_allclose(kept, by_hand(stories, "bi", lambda n: [1] * (n + 2)), atol=2e-6)
-
-
-def test_positions_are_counted_from_the_first_token_of_the_text(vectors, stories):
-    wanted = by_hand(stories, "causal", lambda n: [0, *range(1, n + 2)])
-    np.testing.assert_allclose(vectors("weightedmean", "causal"), wanted, atol=2e-6)
+@pytest.mark.parametrize("cell", WEIGHTS, ids=" ".join)
+def test_bos_is_left_out_by_default_and_not_counted(vectors, stories, cell):
+    np.testing.assert_allclose(vectors(*cell), by_hand(stories, cell[1], WEIGHTS[cell]), atol=2e-6)
 
 
 # Which of BOS, instruction, text, EOS the published designs pool.

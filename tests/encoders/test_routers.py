@@ -96,10 +96,6 @@ def test_one_row_of_texts_gives_the_same(folder):
         assert (one[real] - other[real]).abs().max() < 5e-6 * other.abs().max()
 
 
-def test_a_dense_decoder_has_no_experts():
-    assert experts_of(AutoModel.from_config(AutoConfig.for_model("llama", **SIZES))) == []
-
-
 def test_under_gradient_checkpointing_each_router_is_heard_once(folder):
     """In training mode a checkpointed layer runs twice; loss and gradients are those without."""
     results = []

@@ -4,12 +4,10 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
-from cli.compose import composed, plain
 from cli.errors import UserError
 from encoders.attention.pattern import pattern_of
 from encoders.attention.probe import probe
-from encoders.attention.switch import set_attention
-from encoders.backbone import load_backbone
+from tests.encoders.test_families import loaded
 from tests.families import SIZES
 
 WINDOW = 8
@@ -34,19 +32,14 @@ def folder(request, tmp_path_factory):
     return path
 
 
-def loaded(folder, attn, window):
-    words = [f"attn={attn}", "pooler=mean", f"model.sliding_window={window}", "model.attn_implementation=eager"]
-    cfg = plain(composed("train", words))
-    cfg["model"]["path"] = str(folder)
-    backbone = load_backbone(cfg["model"], torch.float32)
-    pattern = pattern_of(cfg["attn"])
-    set_attention(backbone, pattern)
-    return backbone, pattern
+def windowed(folder, attn, window):
+    backbone, cfg = loaded(folder, attn, f"model.sliding_window={window}", "model.attn_implementation=eager")
+    return backbone, pattern_of(cfg["attn"])
 
 
 @pytest.mark.parametrize("attn", ["causal", "bi_last", "bi"])
 def test_a_window_longer_than_the_short_text_is_found(folder, attn):
-    backbone, pattern = loaded(folder, attn, "true")
+    backbone, pattern = windowed(folder, attn, "true")
     with pytest.raises(UserError, match=f"attn={attn}.* does not hold"):
         probe(backbone, pattern)
 
@@ -54,7 +47,7 @@ def test_a_window_longer_than_the_short_text_is_found(folder, attn):
 @pytest.mark.parametrize("attn", ["causal", "bi_last", "bi"])
 def test_without_windows_every_layer_sees_all(folder, attn):
     """Against gradients: the last token's state of every layer with respect to the first one's input of that layer."""
-    backbone, pattern = loaded(folder, attn, "false")
+    backbone, pattern = windowed(folder, attn, "false")
     probe(backbone, pattern)
     inputs = []
 

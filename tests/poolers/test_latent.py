@@ -6,36 +6,15 @@ import pytest
 import torch
 
 from cli.compose import composed, plain
-from poolers.shared.base import BOS, EOS, INSTRUCTION, PAD, TEXT, TokenView
+from poolers.shared.base import EOS, INSTRUCTION, PAD, TEXT, TokenView
 from poolers.shared.cross_attention import head_parameters
 from poolers.shared.registry import build_pooler
-
-D, L = 8, 3
-ROLES = torch.tensor(
-    [
-        [BOS, INSTRUCTION, INSTRUCTION, TEXT, TEXT, TEXT, EOS],
-        [BOS, INSTRUCTION, TEXT, EOS, PAD, PAD, PAD],
-        [PAD, PAD, PAD, PAD, BOS, TEXT, EOS],
-    ]
-)
+from tests.poolers.test_poolers import ROLES, D, L, randomise, states
 
 
 def latent(*words, width=D):
     cfg = plain(composed("train", ["pooler=latent", *words]))["pooler"]
     return build_pooler(cfg, width, L, seed=0).eval()
-
-
-def randomised(pooler):
-    draw = torch.Generator().manual_seed(2)
-    for p in pooler.parameters():
-        p.data = torch.randn(p.shape, generator=draw) * 0.5
-    return pooler
-
-
-def states():
-    hidden = torch.randn(3, 7, D, generator=torch.Generator().manual_seed(1))
-    hidden[ROLES == PAD] = torch.nan  # whatever stands at padding must not matter
-    return hidden
 
 
 def normed(x, norm):
@@ -74,7 +53,7 @@ def test_it_equals_the_dense_computation(mlp, instruction):
         "pooler.num_latents=5",
         "pooler.num_heads=2",
     ]
-    pooler, hidden = randomised(latent(*words)), states()
+    pooler, hidden = randomise(latent(*words)), states()[-1]
     out = pooler(hidden, TokenView(ROLES))
     for b, roles in enumerate(ROLES):
         kept = (roles == TEXT) | (roles == EOS) | (instruction & (roles == INSTRUCTION))
@@ -82,14 +61,14 @@ def test_it_equals_the_dense_computation(mlp, instruction):
 
 
 def test_padding_of_nan_reaches_no_gradient():
-    pooler, hidden = randomised(latent()), states().requires_grad_(True)
+    pooler, hidden = randomise(latent()), states()[-1].requires_grad_(True)
     pooler(hidden, TokenView(ROLES)).square().sum().backward()
     assert all(torch.isfinite(p.grad).all() and p.grad.any() for p in pooler.parameters())
     assert not hidden.grad[ROLES == PAD].any()
 
 
 def test_it_starts_as_the_plain_mean():
-    hidden = states()
+    hidden = states()[-1]
     out = latent()(hidden, TokenView(ROLES))
     own = [hidden[b, (r == TEXT) | (r == EOS)].mean(dim=0) for b, r in enumerate(ROLES)]
     assert torch.allclose(out, torch.stack(own), atol=1e-6)
