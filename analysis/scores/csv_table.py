@@ -17,7 +17,7 @@ from cli.errors import UserError, reading
 # Columns of published tables that are no tasks: counts, means, ranks, remarks on the model.
 NO_TASK = re.compile(r"(n|mean|avg|average|rank|borda)([ _].*)?$|revision$|parameters$", re.IGNORECASE)
 REMEDY = "Save the table as csv in UTF-8, with commas, and decimals with points."
-LONG = ("model", "task", "score", "type", "seed", "split", "subsets")  # with a meaning, so never factors
+LONG = ("model", "task", "score", "type", "seed", "split", "subsets", "manifest")  # with a meaning, so never factors
 OURS = ["design", "model"]  # begin a scores.csv of this program, where a model has the name of its design
 MISSING = ("", "nan", "na", "n/a", "none", "null", "-")  # cells without a score
 

@@ -15,7 +15,7 @@ from analysis.scores.tasks import Benchmark, benchmark_of, known_types, type_of
 from analysis.settings import Settings
 from cli.errors import UserError
 from records.files import of_file
-from records.manifest import HELD_OUT
+from records.manifest import HELD_OUT, SEAL
 
 BITS = 8  # of a byte
 PERCENT_FROM = 1.5  # no score in 0-1 exceeds it, and a whole table in percent never stays below
@@ -71,6 +71,7 @@ def _read_held_out(path: Path, settings: Settings) -> Source:
     documents = pd.read_csv(file, dtype={"document": str}, float_precision="round_trip")
     frame = pd.DataFrame({"task": documents["domain"] + "/" + documents["document"], "type": documents["domain"]})
     frame = frame.assign(model=model, seed=run.seed, score=1 - documents["bits_per_byte"] / BITS, source=str(file))
+    frame = frame.assign(manifest=run.manifest[SEAL])
     return Source(path, table(frame), {model: design_of([run], model, settings.factors)})
 
 

@@ -11,7 +11,8 @@ from analysis.manifests.designs import Design
 from analysis.scores.tasks import Benchmark
 from analysis.settings import public_path
 
-IN_FILES = ["design", "model", "seed", "task", "type", "score", "split", "subsets", "source"]  # of a file of scores
+# of a file of scores
+IN_FILES = ["design", "model", "seed", "task", "type", "score", "split", "subsets", "manifest", "source"]
 NAMED_SUBSETS = 60
 
 
@@ -29,6 +30,7 @@ class Row:
     subsets: str = ""  # of several, which are averaged: en-en;es-es
     dataset: str = ""  # revision of the data set
     mteb: str = ""  # version that scored it
+    manifest: str = ""  # sha256 of the run's manifest, as that states it
     problem: str = ""  # why there is no score, which is NaN then: a hole in the table
 
 

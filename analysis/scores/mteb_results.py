@@ -20,6 +20,7 @@ from analysis.scores.tasks import Benchmark, definition_of, read_types
 from analysis.settings import Settings
 from cli.errors import UserError, reading
 from records.files import of_value, read_object
+from records.manifest import SEAL
 
 NOT_SCORES = ("model_meta.json", "manifest.json", "tasks.json", "experiment_params.json")
 SEED = re.compile(r"seed(\d+)(?:@.*)?$")
@@ -70,7 +71,11 @@ def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = N
     kept = {model: _one_folder_per_seed(model, folders, settings.revision) for model, folders in models.items()}
     read = partial(read_task, split=settings.split, subsets=settings.subsets, benchmark=benchmark)
     every = (folder for folders in kept.values() for folder in folders)
-    rows = [read(file, of.model, of.seed, written=written) for of in every for file, written in of.files]
+    rows = [
+        replace(read(file, of.model, of.seed, written=written), manifest=of.run.manifest[SEAL] if of.run else "")
+        for of in every
+        for file, written in of.files
+    ]
     designs = {model: _design(model, folders, settings.factors) for model, folders in kept.items()}
     beside = dict.fromkeys([path, *(place for root in roots for place in (root.parent, root))])
     files = [folder / "tasks.json" for folder in beside if (folder / "tasks.json").is_file()]

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
 
-from analysis.drawings.fit import short_names
 from analysis.tables.pairs import forest
 from tests.analysis.three_seeds import by_seed, compared
 
@@ -13,14 +12,6 @@ def lines(axes):
     """The horizontal intervals of a panel: place -> (low, high)."""
     segments = [s for c in axes.collections if isinstance(c, LineCollection) for s in c.get_segments()]
     return {round(float(s[0][1])): tuple(sorted(float(x) for x in s[:, 0])) for s in segments}
-
-
-def test_names_are_short_and_never_alike():
-    names = [f"{'x' * 60}{k}{'y' * 60}" for k in range(12)]
-    short = short_names([*names, "plain"])
-    assert len(set(short.values())) == 13
-    assert max(map(len, short.values())) <= 40
-    assert short["plain"] == "plain"
 
 
 def of_pairs(values, names, seeds=1, control=""):

