@@ -43,6 +43,5 @@ class LayerMean(Pooler):
     def forward(self, states: States, tokens: TokenView) -> Tensor:
         """Return [B, D]."""
         assert isinstance(states, list)
-        means = torch.stack(states)
-        means = F.normalize(means, dim=-1) if self.unit else means
+        means = F.normalize(torch.stack(states), dim=-1) if self.unit else torch.stack(states)
         return torch.einsum("lbd,l->bd", means, (self.rate * self.weights).softmax(dim=0))
