@@ -26,7 +26,7 @@ def small_model(tmp_path_factory) -> Path:
     import torch
     from transformers import LlamaConfig, LlamaModel
 
-    from training.objectives.clm import train_bpe
+    from benchmarks.pretrain import train_bpe
 
     folder = tmp_path_factory.mktemp("model")
     sentence = "the sum of two arrays is returned as a new array with the same shape and type of its first argument"

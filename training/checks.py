@@ -24,7 +24,7 @@ from records.earlier_runs import OTHER_RUNS, other_runs
 from records.manifest import BASE
 from records.run_folder import RunFolder
 from training.batches import query_side
-from training.objectives.objective import Pretraining, objective_class
+from training.objectives.objective import objective_class
 from training.set_up import COMBINE, check_start
 
 Config = dict[str, Any]
@@ -75,9 +75,6 @@ def check_sizes(config: Config) -> None:
     objective = objective_class(config["objective"]["name"])
     check_limits(config, {**LIMITS, **objective.limits}, {**WORDS, **objective.words})
     check_dims("evaluation.dims", config["evaluation"]["dims"])
-    if issubclass(objective, Pretraining):
-        objective.check(config)
-        return
     pattern_of(config["attn"])
     if "mix" in config["data"]:
         check_mix(config["data"])

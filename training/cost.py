@@ -19,7 +19,7 @@ from encoders.precision import best_device, resolve_precision
 from encoders.tokens import check_positions
 from poolers.shared.base import TEXT
 from poolers.shared.registry import build_pooler
-from training.objectives.objective import Objective, objective_class
+from training.objectives.objective import objective_class
 
 Config = dict[str, Any]
 TERA = 1e12
@@ -125,7 +125,6 @@ def check(config: Config) -> None:
     """
     t, length, device = config["trainer"], config["max_length"], best_device(config["accelerator"]).type
     encoder, objective = empty_encoder(config), objective_class(config["objective"]["name"])
-    assert issubclass(objective, Objective)
     objective.check_width(config["objective"], encoder.pooler.embedding_dim)
     numbers = ", ".join(f"{key} {n:,}" for key, n in parameters(encoder).items())
     batch, steps, devices = t["global_batch_size"], t["max_steps"], t["devices"] * t["num_nodes"]

@@ -27,7 +27,7 @@ from training.checks import check_compared, check_examples, check_sizes, continu
 from training.cost import check, parameters, training_flops
 from training.loop import LAST, fit
 from training.module import StepModule
-from training.objectives.objective import Objective, Pretraining, objective_class
+from training.objectives.objective import objective_class
 from training.set_up import SetUp, fit_statistics, sample, save_trained, set_up
 from training.validation import SHOWN, HeldOut
 
@@ -40,14 +40,11 @@ def run(config: Config, folder: Path) -> None:
 
     config: conf/train.yaml as composed and resolved. An interrupted run continues. Raises `UserError`.
     """
-    objective = objective_class(config["objective"]["name"])
     if not config["check"] and finished(config, RunFolder(folder)):
         print(f"{folder} is finished; nothing to do.")
         return
     begin(config)
-    if issubclass(objective, Pretraining):
-        objective.pretrain(config)
-    elif config["check"]:
+    if config["check"]:
         check(config)
     else:
         train_run(config, RunFolder(folder))
@@ -55,10 +52,9 @@ def run(config: Config, folder: Path) -> None:
 
 def finished(config: Config, folder: RunFolder) -> bool:
     """Tell whether `folder` holds this run, finished. Raises `UserError` for another run, data, base or stages."""
-    kind = objective_class(config["objective"]["name"])
-    if issubclass(kind, Pretraining) or not folder.claim(config):
+    if not folder.claim(config):
         return False
-    refuse_changed(config, folder, kind.read)
+    refuse_changed(config, folder, objective_class(config["objective"]["name"]).read)
     (folder.path / LAST).unlink(missing_ok=True)  # a kill may have come between the last manifest and this
     return True
 
@@ -81,7 +77,6 @@ def train_run(config: Config, folder: RunFolder) -> None:
 def build(config: Config, folder: Path) -> tuple[StepModule, list[Triple], SetUp]:
     """Return the steps of a run before the first one, its examples and encoder. folder: the run's, for messages."""
     kind = objective_class(config["objective"]["name"])
-    assert issubclass(kind, Objective)
     examples = kind.read(config["data"], config["cache_dir"])
     kept, held_out = kind.split(examples, config)
     check_examples(config, kept)

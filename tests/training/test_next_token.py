@@ -105,7 +105,7 @@ def test_documents_are_held_out_by_hash_whatever_is_trained_on(compose_cell, mon
     assert same == held_out
     assert {t.source for t in held_out} == {"torch", "stdlib"}
     assert of_torch == [t for t in kept if t.source == "torch"]
-    assert [t.query for t in held_out] == [text for text in texts if of_percent(text, 20)], "as of objective=clm"
+    assert [t.query for t in held_out] == [text for text in texts if of_percent(text, 20)], "as of benchmarks.pretrain"
     with pytest.raises(UserError, match="0 texts to train on and 0 held out"):
         NextToken.split([], both)
 

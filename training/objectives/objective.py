@@ -102,37 +102,17 @@ class Objective(ABC):
         return {}
 
 
-class Pretraining(ABC):
-    """An objective that makes a base model from random weights: there is no encoder, so set-up and steps are its own.
-
-    limits, words: allowed values of all keys that it reads.
-    """
-
-    limits: ClassVar[Mapping[str, Limit]] = {}
-    words: ClassVar[Mapping[str, Sequence[Any]]] = {}
-
-    @staticmethod
-    @abstractmethod
-    def check(config: Config) -> None:
-        """Refuse a configuration that cannot be trained, before anything is read. Raises `UserError`."""
-
-    @staticmethod
-    @abstractmethod
-    def pretrain(config: Config) -> None:
-        """Train and export the base model; continue where an earlier attempt was interrupted."""
-
-
 def objective_names() -> list[str]:
     """Return the names of all objectives, sorted: those with a file here and one in conf/."""
     files = {path.stem for path in Path(__file__).parent.glob("*.py")}
     return sorted(files & {path.stem for path in (CONF / "objective").glob("*.yaml")})
 
 
-def objective_class(name: str) -> type[Objective] | type[Pretraining]:
+def objective_class(name: str) -> type[Objective]:
     """Return the class of the objective of that name. Raises `UserError` where there is none."""
     if name not in objective_names():
         raise UserError(f"There is no objective '{name}'. {nearest(name, objective_names())}")
     module = import_module(f"{__package__}.{name}")
-    kinds = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Objective | Pretraining)]
+    kinds = [v for v in vars(module).values() if isinstance(v, type) and issubclass(v, Objective)]
     (kind,) = [kind for kind in kinds if kind.__module__ == module.__name__ and not isabstract(kind)]
     return kind

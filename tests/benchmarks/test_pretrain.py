@@ -8,10 +8,9 @@ import torch
 from safetensors.torch import load_file
 from transformers.models.olmoe.modeling_olmoe import load_balancing_loss_func
 
+from benchmarks.pretrain import EOS, PackedBatches, balance_loss, check, learning_rate_factor, pretrain, train_bpe
 from cli.compose import composed, plain
 from cli.errors import UserError
-from training.checks import check_sizes
-from training.objectives.clm import CLM, EOS, PackedBatches, balance_loss, learning_rate_factor, train_bpe
 
 DOCUMENTS = [[5, 6, 7], [8], [9, 10, 11, 12], [13, 14]]
 
@@ -64,18 +63,15 @@ def texts(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def config(texts, tmp_path, monkeypatch):
-    """Compose six steps on the docstrings of one small package, a checkpoint after every second."""
+    """Compose six steps on the docstrings of one small package."""
     monkeypatch.setattr(torch, "compile", lambda f: f)  # a minute of compilation for a second of work
 
     def compose(place, *words):
-        usual = ["experiment=pretrain_tiny", "data.packages=[omegaconf]", "data.held_out=[pluggy]"]
-        usual += ["data.development=[]", f"cache_dir='{texts}'", f"runs_dir='{tmp_path / place}'"]
-        usual += [f"objective.export='{tmp_path / place / 'export'}'", "precision=fp32", "accelerator=cpu"]
-        usual += ["objective.sequence_length=32", "objective.batch=2", "objective.held_out_percent=20"]
-        usual += ["objective.warmup=1", "model.vocab_size=300"]
+        usual = ["data.packages=[omegaconf]", "data.held_out=[pluggy]", "data.development=[]", f"cache_dir='{texts}'"]
+        usual += [f"export='{tmp_path / place / 'export'}'", "precision=fp32", "accelerator=cpu", "max_steps=6"]
+        usual += ["sequence_length=32", "batch=2", "held_out_percent=20", "warmup=1", "threads=1"]
         usual += [f"model.architecture.{k}" for k in ("hidden_size=32", "num_hidden_layers=1", "intermediate_size=32")]
-        usual += [f"trainer.{t}" for t in ("max_steps=6", "threads=1", "checkpoint_every=2", "progress=false")]
-        return plain(composed("train", [*usual, *words]))
+        return plain(composed("pretrain", [*usual, "model.vocab_size=300", *words]))
 
     return compose
 
@@ -84,7 +80,7 @@ def config(texts, tmp_path, monkeypatch):
 def test_a_run_learns_and_its_export_is_a_function_of_the_seed(config, tmp_path, capsys):
     exports = []
     for place, words in (("one", []), ("two", []), ("other", ["seed=1"])):
-        CLM.pretrain(config(place, *words))
+        pretrain(config(place, *words))
         exports.append(load_file(tmp_path / place / "export" / "model.safetensors"))
     one, two, other = exports
     assert all(torch.equal(one[k], two[k]) for k in one)
@@ -102,12 +98,11 @@ def test_the_rate_rises_stays_and_falls():
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("objective.sequence_length=2048", "sequence_length=2048 is more than the 1024 positions of the model"),
+        ("sequence_length=2048", "sequence_length=2048 is more than the 1024 positions of the model"),
         ("model=tiny", "model=tiny has weights"),
-        ("data=jsonl", "objective=clm reads docstrings, not data=jsonl"),
+        ("data=jsonl", "Pretraining reads docstrings, not data=jsonl"),
     ],
 )
 def test_a_mistake_is_one_line(override, message):
-    words = [override] if override == "model=tiny" else ["model=tiny_scratch", override]
     with pytest.raises(UserError, match=message):
-        check_sizes(plain(composed("train", ["objective=clm", *words])))
+        check(plain(composed("pretrain", [override])))

@@ -1,11 +1,17 @@
-"""Objective `clm`: pretrain a decoder from random weights on raw text, with its tokenizer and packed batches."""
+"""`python -m benchmarks.pretrain`: a bundled base from random weights, by next-token prediction on the docstrings.
+
+    python -m benchmarks.pretrain model=tiny_moe_scratch export=assets/tiny_moe max_steps=1100
+
+Tokenizer and packed batches come with it; keys and remarks are in conf/pretrain.yaml.
+"""
 
 import hashlib
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytorch_lightning as pl
@@ -15,8 +21,9 @@ from torch.nn import functional as F
 from torch.nn.utils import clip_grad_norm_
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
-from cli.errors import UserError
-from cli.limits import Limit, real
+from cli.compose import composed, help_screen, plain, readable
+from cli.errors import UserError, guard, quieten
+from cli.limits import Limit, check_limits, real
 from corpora.docstring_pairs import training_side
 from encoders.encoder import experts_of
 from encoders.precision import be_deterministic, best_device
@@ -24,7 +31,6 @@ from records.files import replacing, write_json
 from training.batches import of_percent
 from training.large_batch import refuse_step
 from training.loop import LINES
-from training.objectives.objective import Config, Pretraining
 from training.set_up import check_devices
 
 PAD, EOS, MASK = "<|pad|>", "<|endoftext|>", "<|mask|>"
@@ -33,71 +39,77 @@ WORDS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 
+Config = dict[str, Any]
+LIMITS = {
+    "seed": Limit(0),
+    "max_steps": Limit(1),
+    "threads": Limit(1, "one for each core"),
+    "sequence_length": Limit(2),  # a token is predicted from those before it
+    "batch": Limit(1),
+    "lr": real(0),
+    "warmup": Limit(0),
+    "held_out_percent": Limit(1, largest=99),
+    "model.vocab_size": Limit(259),  # bytes and the three special tokens
+}
 
-class CLM(Pretraining):
-    """Next-token prediction from random weights, on the docstrings of the training side."""
 
-    limits: ClassVar = {
-        "seed": Limit(0),
-        "trainer.max_steps": Limit(1),
-        **dict.fromkeys(("trainer.devices", "trainer.num_nodes"), Limit(1, largest=1)),
-        "trainer.threads": Limit(1, "one for each core"),
-        "objective.sequence_length": Limit(2),  # a token is predicted from those before it
-        "objective.batch": Limit(1),
-        "objective.lr": real(0),
-        "objective.warmup": Limit(0),  # no share of the steps
-        "objective.held_out_percent": Limit(1, largest=99),
-        "model.vocab_size": Limit(259),  # bytes and the three special tokens
+def main() -> None:
+    """Pretrain the base that the words describe."""
+    quieten()
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(help_screen("pretrain"))
+        return
+    pretrain(plain(composed("pretrain", readable(sys.argv[1:]))))
+
+
+def check(config: Config) -> None:
+    """Refuse weights to start from, other data than docstrings, and sequences beyond the positions."""
+    check_limits(config, LIMITS, {})
+    model, length = config["model"], config["sequence_length"]
+    if model.get("path") or not {"architecture", "vocab_size"} <= model.keys():
+        raise UserError(f"Pretraining needs an architecture; model={model['name']} has weights.")
+    if "packages" not in config["data"]:
+        raise UserError(f"Pretraining reads docstrings, not data={config['data']['name']}. Give data=docstrings.")
+    if length > (positions := model["architecture"]["max_position_embeddings"]):
+        raise UserError(f"sequence_length={length} is more than the {positions} positions of the model.")
+
+
+def pretrain(config: Config) -> None:
+    """Train tokenizer and decoder and export them to `export`, in one go. Raises `UserError`."""
+    check(config)
+    check_devices(1, best_device(config["accelerator"]), config["accelerator"])
+    if config["threads"]:
+        torch.set_num_threads(config["threads"])
+    pl.seed_everything(config["seed"], verbose=False)
+    be_deterministic(config["deterministic"])
+    model, steps, percent = config["model"], config["max_steps"], config["held_out_percent"]
+    whole = [d.text for d in training_side(config["data"], config["cache_dir"])]
+    texts, held_out = ([t for t in whole if of_percent(t, percent) == held] for held in (False, True))
+    fingerprint = hashlib.sha256("\x1e".join(whole).encode()).hexdigest()
+    if not (texts and held_out):
+        raise UserError(f"{len(texts)} docstrings to train on, {len(held_out)} held out. Give more data.packages.")
+    tokenizer = train_bpe(texts, model["vocab_size"], model["architecture"]["max_position_embeddings"])
+    documents = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
+    eos, length = tokenizer.eos_token_id, config["sequence_length"]
+    ends = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": eos, "bos_token_id": None}
+    shape = AutoConfig.for_model(**model["architecture"], vocab_size=len(tokenizer), **ends)
+    decoder = AutoModelForCausalLM.from_config(shape)
+
+    batches = PackedBatches(documents, eos, length, config["batch"], config["seed"])
+    _fit(decoder, batches, config)
+    figures = {
+        "steps": steps,
+        "tokens_seen": steps * config["batch"] * length,
+        "tokens_distinct": batches.tokens_an_epoch,
+        "parameters": sum(p.numel() for p in decoder.parameters()),
+        "data_sha256": fingerprint,
+        "held_out_documents": len(held_out),
     }
-
-    @staticmethod
-    def check(config: Config) -> None:
-        """Refuse weights to start from, other data than docstrings, and sequences beyond the positions."""
-        model, length = config["model"], config["objective"]["sequence_length"]
-        if config["check"]:
-            raise UserError("check=true counts a run with an encoder; objective=clm has none. Take check=true away.")
-        if model.get("path") or not {"architecture", "vocab_size"} <= model.keys():
-            raise UserError(f"objective=clm needs an architecture; model={model['name']} has weights.")
-        if "packages" not in config["data"]:
-            raise UserError(f"objective=clm reads docstrings, not data={config['data']['name']}. Give data=docstrings.")
-        if length > (positions := model["architecture"]["max_position_embeddings"]):
-            raise UserError(f"objective.sequence_length={length} is more than the {positions} positions of the model.")
-
-    @staticmethod
-    def pretrain(config: Config) -> None:
-        """Train tokenizer and decoder and export them to `objective.export`, in one go."""
-        check_devices(1, best_device(config["accelerator"]), config["accelerator"])
-        pl.seed_everything(config["seed"], verbose=False)
-        be_deterministic(config["deterministic"])
-        model, o, steps = config["model"], config["objective"], config["trainer"]["max_steps"]
-        whole, percent = [d.text for d in training_side(config["data"], config["cache_dir"])], o["held_out_percent"]
-        texts, held_out = ([t for t in whole if of_percent(t, percent) == held] for held in (False, True))
-        fingerprint = hashlib.sha256("\x1e".join(whole).encode()).hexdigest()
-        if not (texts and held_out):
-            raise UserError(f"{len(texts)} docstrings to train on, {len(held_out)} held out. Give more data.packages.")
-        tokenizer = train_bpe(texts, model["vocab_size"], model["architecture"]["max_position_embeddings"])
-        plain = {"add_special_tokens": False, "verbose": False}
-        documents = tokenizer(texts, **plain)["input_ids"]
-        eos, length = tokenizer.eos_token_id, o["sequence_length"]
-        ends = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": eos, "bos_token_id": None}
-        shape = AutoConfig.for_model(**model["architecture"], vocab_size=len(tokenizer), **ends)
-        decoder = AutoModelForCausalLM.from_config(shape)
-
-        batches = PackedBatches(documents, eos, length, o["batch"], config["seed"])
-        _fit(decoder, batches, config)
-        figures = {
-            "steps": steps,
-            "tokens_seen": steps * o["batch"] * length,
-            "tokens_distinct": batches.tokens_an_epoch,
-            "parameters": sum(p.numel() for p in decoder.parameters()),
-            "data_sha256": fingerprint,
-            "held_out_documents": len(held_out),
-        }
-        with replacing(Path(o["export"])) as draft:
-            decoder.to(torch.bfloat16).save_pretrained(draft)
-            tokenizer.save_pretrained(draft)
-            write_json(draft / "pretraining.json", {"figures": figures, "config": config})
-        print(f"{o['export']}: objective=next_token trainer.max_steps=0 measures its bits per byte.")
+    with replacing(Path(config["export"])) as draft:
+        decoder.to(torch.bfloat16).save_pretrained(draft)
+        tokenizer.save_pretrained(draft)
+        write_json(draft / "pretraining.json", {"figures": figures, "config": config})
+    print(f"{config['export']}: objective=next_token trainer.max_steps=0 measures its bits per byte.")
 
 
 class PackedBatches:
@@ -130,21 +142,21 @@ class PackedBatches:
 
 def _fit(decoder: Any, batches: PackedBatches, config: Config) -> None:
     """Run all steps. AdamW, norms and biases not decayed; the gradient's norm is at most 1; bf16 but for fp32."""
-    o, steps, device = config["objective"], config["trainer"]["max_steps"], best_device(config["accelerator"])
+    steps, device = config["max_steps"], best_device(config["accelerator"])
     decoder.to(device).train()
     groups: list[Config] = [
-        {"params": [p for p in decoder.parameters() if p.ndim > 1], "weight_decay": o["weight_decay"]},
+        {"params": [p for p in decoder.parameters() if p.ndim > 1], "weight_decay": config["weight_decay"]},
         {"params": [p for p in decoder.parameters() if p.ndim <= 1], "weight_decay": 0},
     ]
-    optimizer = torch.optim.AdamW(groups, lr=o["lr"], betas=(0.9, 0.95))
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: learning_rate_factor(step, steps, o))
+    optimizer = torch.optim.AdamW(groups, lr=config["lr"], betas=(0.9, 0.95))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: learning_rate_factor(step, steps, config))
     compiled = torch.compile(loss_of)  # sequences have one shape, so one compilation pays back
     start = time.perf_counter()
     for step in range(steps):
         ids = batches.batch(step).to(device)
         with torch.autocast(device.type, torch.bfloat16, config["precision"] != "fp32", cache_enabled=False):
             nats, balance = compiled(decoder, ids)
-            loss = nats + o["balance"] * balance
+            loss = nats + config["balance"] * balance
         loss.backward()
         norm = clip_grad_norm_([p for group in groups for p in group["params"]], 1.0)
         refuse_step({"loss": loss, "gradient norm": norm}, step)
@@ -169,10 +181,10 @@ def loss_of(decoder: PreTrainedModel, ids: Tensor) -> tuple[Tensor, Tensor]:
     return nats, balance_loss(outputs.router_logits, decoder.config.num_experts_per_tok)
 
 
-def learning_rate_factor(step: int, steps: int, objective: Config) -> float:
+def learning_rate_factor(step: int, steps: int, config: Config) -> float:
     """Warm-up over `warmup` steps, plateau, then linear decay over the last `decay` share of the steps."""
-    warm = min(1.0, (step + 1) / max(1, min(objective["warmup"], steps)))
-    return warm * min(1.0, max(0.0, (steps - step) / max(1.0, objective["decay"] * steps)))
+    warm = min(1.0, (step + 1) / max(1, min(config["warmup"], steps)))
+    return warm * min(1.0, max(0.0, (steps - step) / max(1.0, config["decay"] * steps)))
 
 
 def train_bpe(texts: Iterable[str], vocab_size: int, max_length: int) -> PreTrainedTokenizerFast:
@@ -207,3 +219,7 @@ def balance_loss(logits: Sequence[Tensor], top_k: int) -> Tensor:
         chosen = F.one_hot(weights.topk(top_k, dim=-1).indices, experts).float().sum(dim=1)
         losses.append(experts * (chosen.mean(dim=0) / top_k * weights.mean(dim=0)).sum())
     return torch.stack(losses).mean()
+
+
+if __name__ == "__main__":
+    guard(main)
