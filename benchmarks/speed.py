@@ -6,8 +6,9 @@
     ... profile=20            # operations of one step that are listed; 0: none
 
 Other words are keys of train.py. All run in turn in one process, on the same texts; a figure is the median over
-rounds, with the tenth and ninetieth percentile. Of matrix rate: FLOPs that the step needs for its real tokens, over
-what large square products in the same number format reach in the same round.
+rounds, with the tenth and ninetieth percentile. Of matrix rate: FLOPs that the step runs for its real tokens, over
+what large square products in the same number format reach in the same round; without second pass: each forward pass
+counts once, however often GradCache and checkpointing repeat it.
 """
 
 import gc
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from benchmarks.contestants import Config, DenseStep, OurStep, PeerStep, Step, texts_of
 from cli.compose import composed, plain
@@ -26,6 +28,7 @@ from cli.errors import UserError, guard, quieten
 from corpora.triples import Triple, read_triples
 from encoders.precision import best_device, resolve_precision
 from training.cost import training_flops
+from training.set_up import check_devices
 
 OWN = {"batch": 64, "rounds": 5, "peer": True, "profile": 12}
 SIDES = {"cpu": 2048, "cuda": 8192}  # of the square matrices that the matrix rate is taken on
@@ -42,6 +45,7 @@ def main() -> None:
     words, own = arguments(sys.argv[1:])
     config = plain(composed("train", ["objective.hard_negatives=1", *words]))
     device = best_device(config["accelerator"])
+    check_devices(1, device, config["accelerator"])
     if config["trainer"]["threads"]:
         torch.set_num_threads(config["trainer"]["threads"])
     work = batches(config, own["batch"], own["rounds"] + 1)
@@ -56,7 +60,9 @@ def main() -> None:
     contestants[MATRICES] = lambda _: square_products(config, device)
     rates = in_turn(contestants, work)
     print(f"{config['model']['name']}, {config['pooler']['name']} x {config['attn']['name']} on {described(device)}")
-    print(f"{own['batch']} queries with a positive and a negative each; {own['rounds']} rounds; peak {peak}\n")
+    print(f"{own['batch']} queries with a positive and a negative each; {own['rounds']} rounds; peak {peak}")
+    kept = f"{kept_bytes(ours, work[0]) / 2**20:.2f} MiB a token are kept for the backward pass"
+    print(f"{ours.setup.work.plan.token_budget:,} tokens a chunk; {kept}\n")
     print(report(rates, flops_a_token(ours, config, work[-1])))
     if own["profile"]:
         print(profile(ours, work[0], own["profile"], device))
@@ -133,20 +139,24 @@ def square_products(config: Config, device: torch.device) -> float:
     return 2.0 * PRODUCTS * side**3
 
 
-def flops_a_token(ours: OurStep, config: Config, batch: Batch) -> dict[str, float]:
-    """Return the FLOPs of a real token in training and in encoding; GradCache's second pass counts."""
+def flops_a_token(ours: OurStep, config: Config, batch: Batch) -> dict[str, tuple[float, float]]:
+    """Return the FLOPs of a real token in training and in encoding: all that is run, and each forward pass once."""
     (run, spared), flops = ours.run_tokens(batch), training_flops(config)
-    return {OURS: flops.of(run, spared) / run, ENCODING: flops.forward}
+    return {OURS: (flops.of(run, spared) / run, flops.both), ENCODING: (flops.forward, flops.forward)}
 
 
-def report(rates: Rates, flops: Mapping[str, float]) -> str:
-    """Return a Markdown table: tokens/s, the ratio of our training to it, and the share of the matrix rate."""
-    lines = ["| what | tokens/s | training / this | of matrix rate |", "|---|--:|--:|--:|"]
+def report(rates: Rates, flops: Mapping[str, tuple[float, float]]) -> str:
+    """Return a Markdown table: tokens/s, the ratio of our training to it, and the share of the matrix rate.
+
+    flops: of a token, all that is run and without the second pass of GradCache and checkpointing.
+    """
+    titles = ("what", "tokens/s", "training / this", "of matrix rate", "without second pass")
+    lines = [f"| {' | '.join(titles)} |", "|---|--:|--:|--:|--:|"]
     for name in (name for name in rates if name != MATRICES):
         each = np.array(rates[name])
         ratio = "" if name in (OURS, ENCODING) else spread(np.array(rates[OURS]) / each, ".2f")
-        share = spread(each * flops[name] / rates[MATRICES], ".2f") if name in flops else ""
-        lines.append(f"| {name} | {spread(each, ',.0f')} | {ratio} | {share} |")
+        shares = [spread(each * of_token / rates[MATRICES], ".2f") for of_token in flops.get(name, ())] or ["", ""]
+        lines.append(f"| {name} | {spread(each, ',.0f')} | {ratio} | {' | '.join(shares)} |")
     return "\n".join([*lines, "", f"Matrix rate: {np.median(rates[MATRICES]) / 1e12:.3g} TFLOP/s."])
 
 
@@ -154,6 +164,28 @@ def spread(values: Any, form: str) -> str:
     """Return median, tenth and ninetieth percentile in words."""
     low, median, high = (format(value, form) for value in np.percentile(values, [10, 50, 90]))
     return f"{median} ({low} to {high})"
+
+
+def kept_bytes(ours: OurStep, batch: Batch) -> float:
+    """Return the bytes that autograd keeps of a token of the first chunk of a batch for the backward pass.
+
+    Each storage counts once; parameters do not.
+    """
+    work, kept = ours.setup.work, dict[int, int]()
+    rows = work.tokenizer.pairs(ours.laid_out(batch).texts)
+    chunk = [rows[i] for i in work.chunks(rows)[0]]
+    parameters = {p.untyped_storage().data_ptr() for p in work.encoder.parameters()}
+
+    def keep(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        kept[storage.data_ptr()] = 0 if storage.data_ptr() in parameters else storage.nbytes()
+        return tensor
+
+    device = next(work.encoder.parameters()).device
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        vectors = work.encoder(work.tokenizer.batch(chunk).to(device))
+    assert vectors.requires_grad  # and holds what is counted until here
+    return sum(kept.values()) / sum(map(len, chunk))
 
 
 def peak_memory(device: torch.device) -> str:

@@ -1,6 +1,7 @@
 """What the benchmark of speed times has one loss; its tables and those of the divergences are what they say."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -77,6 +78,8 @@ def test_one_cell_is_measured(small_model, data, monkeypatch, capsys):
     assert "tiny, multilayer x causal on 1 CPU thread" in said
     assert all(f"| {name} |" in said for name in ("training", "sentence-transformers", "dense limit", "encoding"))
     assert "Self CPU" in said
+    (kept,) = re.findall(r"4,096 tokens a chunk; ([\d.]+) MiB a token are kept", said)
+    assert 0.005 < float(kept) < 1
 
 
 def test_divergences_are_differences_by_task(tmp_path, monkeypatch, capsys):
