@@ -11,6 +11,7 @@ from cli.errors import guard
 def main() -> None:
     """Compose the commands of a study, refuse what is misspelt, and run them side by side."""
     from cli.compose import composed, help_screen, plain, readable, with_recipe
+    from encoders.limits import SHARED_GPU
     from evaluation.command import check_words
     from studies.jobs import split_words, study_jobs
     from studies.workers import run_jobs
@@ -27,6 +28,8 @@ def main() -> None:
     print(f"{len(jobs)} jobs, {len(at_once)} at a time: {why}.", flush=True)
     if not any(at_once):  # on a CPU a run of trainer.threads=null, as experiment=finetune has it, would take all cores
         os.environ.setdefault("OMP_NUM_THREADS", "1")
+    if len(set(at_once)) < len(at_once):  # each finds what fits into a GPU only where it is alone there
+        os.environ[SHARED_GPU] = "true"
     run_jobs(jobs, at_once)
 
 
@@ -43,9 +46,10 @@ def _at_once(count: int | None, train: dict[str, Any]) -> tuple[list[str], str]:
     if not free:
         fit = 1 if gpus else max(1, cores // devices)  # a run of several processes takes as many GPUs
         return [""] * fit, "one for each core" if devices == 1 else f"of {devices} processes each"
+    from encoders.text_encoder import usual_budget
     from training.cost import empty_encoder, parameters  # imports torch
 
-    of_a_run = need(parameters(empty_encoder(train))["base"], train["token_budget"])
+    of_a_run = need(parameters(empty_encoder(train))["base"], usual_budget(train))
     have = f"{sum(free.values()) // 1024} GiB are free on {len(free)} GPU, and there are {cores} cores"
     return places(free, of_a_run, cores), f"about {of_a_run / 1024:.1f} GiB each; {have}"
 

@@ -5,11 +5,12 @@ from typing import Any
 
 from cli.limits import Limit, real
 
+SHARED_GPU = "POOLING_ABLATION_SHARED_GPU"  # environment: set where several runs of study.py use one GPU
 ENCODER = {
     "seed": Limit(0),
     "text_length": Limit(4),
     "max_length": Limit(4),  # BOS, EOS and something between
-    "token_budget": Limit(1),
+    "token_budget": Limit(1, "what fits into a GPU, or 16,384"),
     "template.landmarks": Limit(1, "none"),
     "evaluation.max_length_share": real(1e-6, largest=1),
 }

@@ -26,7 +26,7 @@ from encoders.precision import (
     store_as_computed,
 )
 from encoders.templates import DEFAULT, GLUED, Template, template_of
-from encoders.text_encoder import TextEncoder
+from encoders.text_encoder import TextEncoder, usual_budget
 from encoders.tokens import TextTokenizer, check_positions
 from poolers.shared.base import Pooler
 from poolers.shared.registry import build_pooler, reads_padding, refuse_blind
@@ -132,7 +132,7 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> Text
     encoder.eval()  # no dropout of LoRA that stays apart, whoever calls it
     store_as_computed(encoder.backbone, encoder.compute)
     tokenizer = _text_tokenizer(cfg, encoder.backbone.config.get_text_config().max_position_embeddings)
-    return TextEncoder(encoder, tokenizer, digest_of(cfg, run, encoder.pooler), cfg["token_budget"])
+    return TextEncoder(encoder, tokenizer, digest_of(cfg, run, encoder.pooler), usual_budget(cfg))
 
 
 def _held(run: Path | None) -> Path | None:
@@ -174,7 +174,7 @@ def digest_of(cfg: Config, run: Path | None, head: Pooler) -> str:
     if not cfg["evaluation"]["glued"] and template_of(cfg) not in (DEFAULT, GLUED):  # `evaluation` names these
         settings["template"] = {k: v for k, v in asdict(template_of(cfg)).items() if v is not None}
     if reads_padding(cfg["pooler"]):  # its vectors depend on the side of padding, and on who shares a forward pass
-        settings["padding"] = [cfg["padding_side"], cfg["token_budget"]]
+        settings["padding"] = [cfg["padding_side"], usual_budget(cfg)]
     return of_value([base, {"head": of_tensors(head.state_dict()), **adapter}, settings])
 
 

@@ -3,7 +3,7 @@
 import gc
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -19,8 +19,14 @@ from encoders.identity import execution, sources
 from encoders.tokens import Batch, TextTokenizer, Tokens
 
 WINDOW = 32_768  # texts tokenised and sorted at a time, so that a corpus of millions is not held twice
+USUAL = 16_384  # tokens of a chunk where token_budget and the option of model= say none
 T = TypeVar("T")
 Chunk = list[int]  # indices of texts
+
+
+def usual_budget(config: Mapping[str, Any]) -> int:
+    """Return the tokens of a chunk: `token_budget`; where that is null, what the option of `model` says, or `USUAL`."""
+    return int(config["token_budget"] or config["model"].get("token_budget") or USUAL)
 
 
 def by_token_budget(lengths: Sequence[int], budget: int, most: int | None = None, padded: bool = True) -> list[Chunk]:

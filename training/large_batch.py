@@ -1,7 +1,7 @@
 """One true batch of any size: chunked passes, one loss over all texts, the full batch's gradient, which is finite."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 
 import torch
@@ -43,6 +43,14 @@ class LargeBatch:
 
     def __init__(self, encoder: Encoder, tokenizer: TextTokenizer, plan: ChunkPlan, seed: int) -> None:
         self.encoder, self.tokenizer, self.plan, self.seed = encoder, tokenizer, plan, seed
+
+    def resize(self, tokens: int) -> None:
+        """Cut into chunks of that many tokens from now on; of several processes, of the fewest that one of them has."""
+        if world_size() > 1:
+            least = torch.tensor(tokens, device=next(self.encoder.parameters()).device)
+            dist.all_reduce(least, op=dist.ReduceOp.MIN)
+            tokens = int(least)
+        self.plan = replace(self.plan, token_budget=tokens)
 
     def chunks(self, rows: Sequence[Tokens]) -> list[list[int]]:
         """The rows of each forward pass, those of all processes."""

@@ -66,6 +66,10 @@ class StepModule(pl.LightningModule):
         examples = self.order.batch(step)
         return examples, *self.objective.lay_out(examples, step)
 
+    def on_train_start(self) -> None:
+        """Let all processes cut the batches alike: each has found for itself what fits."""
+        self.objective.work.resize(self.objective.work.plan.token_budget)
+
     def training_step(self, _tick: Any, _index: int) -> Tensor:
         """Take one step: chunked forward passes, loss over the global batch, backward, clip, update."""
         start = time.perf_counter()
@@ -132,9 +136,11 @@ class StepModule(pl.LightningModule):
         checkpoint["state_dict"] = {k: v for k, v in checkpoint["state_dict"].items() if k in trained}
         checkpoint["position"] = {name: getattr(self, name) for name in POSITION}
         checkpoint["counts"] = dict(self.objective.counts)
+        checkpoint["token_budget"] = self.objective.work.plan.token_budget
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Take up the position."""
+        """Take up the position, and go on with the same chunks."""
+        self.objective.work.resize(checkpoint.get("token_budget", self.objective.work.plan.token_budget))
         for name in POSITION:
             setattr(self, name, checkpoint["position"][name])
         self.objective.counts.update(checkpoint["counts"])

@@ -19,10 +19,12 @@ from corpora.triples import Triple, described
 from encoders.compiled import elementwise
 from encoders.identity import base_fingerprints, base_revision, instruction_sets
 from encoders.precision import Precision
+from encoders.text_encoder import usual_budget
 from records.files import alone_in, of_file
 from records.manifest import code, environment, stream_seeds
 from records.run_folder import START, RunFolder
 from training.batches import order_of
+from training.budget import choose
 from training.checks import check_compared, check_examples, check_sizes, continued, refuse_changed
 from training.cost import check, parameters, training_flops
 from training.loop import LAST, fit
@@ -84,7 +86,7 @@ def build(config: Config, folder: Path) -> tuple[StepModule, list[Triple], SetUp
     encoder = setup.encoder
     kind.check_width(config["objective"], encoder.pooler.embedding_dim)
     if encoder.pooler.lacks_statistics:
-        fit_statistics(encoder, setup.tokenizer, sample(config, kept, setup.tokenizer), config["token_budget"])
+        fit_statistics(encoder, setup.tokenizer, sample(config, kept, setup.tokenizer), usual_budget(config))
     objective = kind(setup, kept, held_out)
     order = order_of(config, objective.examples)
     return StepModule(objective, order, in_steps(config, order.steps_per_epoch)), examples, setup
@@ -106,7 +108,9 @@ def _train(config: Config, folder: RunFolder, first: bool) -> None:
     check_compared(module)
     manifest = opening_manifest(config, module, examples, setup.precision)
     if config["resume"] and (folder.path / LAST).exists():
-        manifest = continued(manifest, folder.manifest())
+        manifest = continued(manifest, folder.manifest())  # its checkpoint says the tokens of a forward pass
+    else:
+        objective.work.resize(choose(module, folder.path))
     if first:
         folder.write(manifest)
         print(announcement(folder, module, manifest), flush=True)
@@ -232,6 +236,7 @@ def step_facts(module: StepModule) -> Config:
     return {
         "batch_order_sha256": module.batch_order_sha256,
         "steps": module.cfg["trainer"]["max_steps"],
+        "token_budget": module.objective.work.plan.token_budget,
         "tokens": module.tokens,
         "flops": _counted(module),
         "seconds": round(module.seconds, 2),

@@ -21,7 +21,7 @@ from encoders.fused_lora import ADAPTER as LORA
 from encoders.identity import base_fingerprints
 from encoders.loading import build_encoder, build_tokenizer
 from encoders.precision import Precision, best_device, resolve_precision, store_as_computed
-from encoders.text_encoder import TextEncoder, by_token_budget
+from encoders.text_encoder import TextEncoder, by_token_budget, usual_budget
 from encoders.tokens import TextTokenizer, Tokens
 from records.earlier_runs import ADAPTER, read_starts
 from records.files import replacing, stream_seed
@@ -52,7 +52,7 @@ class SetUp:
 
     def text_encoder(self) -> TextEncoder:
         """Return the encoder as evaluation uses it: texts in, vectors out, without dropout."""
-        return TextEncoder(self.encoder, self.tokenizer, "", self.config["token_budget"])
+        return TextEncoder(self.encoder, self.tokenizer, "", usual_budget(self.config))
 
 
 def set_up(config: Config, run: str = "") -> SetUp:
@@ -77,7 +77,7 @@ def set_up(config: Config, run: str = "") -> SetUp:
             encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
             encoder.backbone.enable_input_require_grads()
     tokenizer = build_tokenizer(config, encoder.backbone.config.get_text_config().max_position_embeddings)
-    plan = ChunkPlan(config["token_budget"], t["chunk_size"], t["gradcache"], t["sync_gradients"])
+    plan = ChunkPlan(usual_budget(config), t["chunk_size"], t["gradcache"], t["sync_gradients"])
     work = LargeBatch(encoder.train(), tokenizer, plan, config["seed"])
     return SetUp(config, encoder, tokenizer, work, adapted, precision, run)
 

@@ -15,7 +15,8 @@ NAMED = ("pooler", "attn")
 # Facts of a manifest that are compared; its other keys are outcomes, or follow from these.
 FACTS = (
     *(*BASE, "precision", "kernel", "elementwise", "device", "threads", "batch_order_sha256", "steps"),
-    *("dtypes", "versions", "seeds", "data.sha256", "code.sha256", "machine.processor", "machine.instruction_sets"),
+    *("token_budget", "dtypes", "versions", "seeds", "data.sha256", "code.sha256"),
+    *("machine.processor", "machine.instruction_sets"),
     *("evaluation.instructions", "evaluation.max_length", "evaluation.mteb", "evaluation.seed"),
     *("evaluation.encoder", "evaluation.inputs", "evaluation.tasks"),  # encoder: formats, kernel, device, threads
 )
@@ -23,11 +24,12 @@ FACTS = (
 SEED_BOUND = ("batch_order_sha256", "steps", "seeds", *(f"{key}.adapters" for key in OTHER_RUNS))
 # Wishes in the configuration whose outcome the manifest states: precision=auto and =fp32 may be the same thing.
 WISHES = ("precision", "compile", "accelerator", "threads", "trainer.threads", *OTHER_RUNS)
+FOUND = ("token_budget", None)  # another wish: the number that a run found is a fact
 # conf/evaluate.yaml adds its keys to the configuration of a reference without a run; `evaluation` states their outcome.
 UNCOMPARED = (*BOOKKEEPING, *WISHES, *own_keys("evaluate"))
 # configuration key -> facts that cannot stay the same when it is changed
 MOVES = {
-    "model": tuple(BASE),
+    "model": (*BASE, "token_budget"),
     "pooler": ("dtypes.head",),  # of a pooler without parameters there is none
     "data": ("data.sha256", "batch_order_sha256", "steps"),
     "trainer.max_steps": ("batch_order_sha256", "steps"),
@@ -45,7 +47,8 @@ MOVES = {
 
 def profile(manifest: Mapping[str, Any]) -> dict[str, str]:
     """Return key -> value as text, for every key that is compared; what the manifest lacks is absent."""
-    keys = {key: value for key, value in flat(manifest["config"]).items() if not below(key, UNCOMPARED)}
+    config = flat(manifest["config"])
+    keys = {key: value for key, value in config.items() if not below(key, UNCOMPARED) and (key, value) != FOUND}
     return {key: as_text(value) for key, value in {**keys, **dict(_facts(manifest))}.items()}
 
 
