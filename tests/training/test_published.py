@@ -50,12 +50,3 @@ def test_a_recipe_gives_way_to_the_stages_that_are_typed():
     assert config(recipe)["init"]["merge"] == both[:1]
     assert config(recipe, "init=mntp_simcse")["init"]["merge"] == both
     assert config(recipe, "design=llm2vec")["init"]["merge"] == both
-
-
-def test_llm2vec_at_scale_is_as_its_code_has_it():
-    mntp = config("experiment=llm2vec/mntp")
-    assert mntp["model"]["path"] == "mistralai/Mistral-7B-Instruct-v0.2"
-    assert (mntp["objective"]["packed"], mntp["max_length"], mntp["trainer"]["global_batch_size"]) == (True, 512, 32)
-    for name, rate, warmup in (("mntp", 5e-5, 0), ("simcse", 3e-5, 0), ("supervised", 2e-4, 300)):
-        o = config(f"experiment=llm2vec/{name}")["objective"]
-        assert (o["lr"], o["warmup"], o["decay_epochs"], o["weight_decay"]) == (rate, warmup, 3, 0.0)
