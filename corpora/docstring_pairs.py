@@ -3,7 +3,6 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,7 +11,7 @@ from corpora.cleaning import CLEANING_VERSION
 from corpora.copies import NearCopies, distinct
 from corpora.docstrings import STDLIB, Docstring, package_sources, read_docstrings, read_lines, subpackages, write_lines
 from corpora.triples import Triple
-from records.files import of_value
+from records.files import alone_in, of_value
 
 TEXT_COPY = 0.8  # raw text: drop what is almost the same
 SELECTION_VERSION = 3  # raise when the choice of texts changes: it is cached
@@ -44,8 +43,8 @@ def training_side(data: Config, cache_dir: str) -> list[Docstring]:
     held_out = [*data["held_out"], *data["development"]]
     if both := sorted(set(data["packages"]) & set(held_out)):
         raise UserError(f"data.packages and data.held_out both name {', '.join(both)}. Leave each in one.")
-    sides = data["packages"], held_out
-    return _kept("training", data, cache_dir, lambda: _without_copies(*(read_docstrings(s, cache_dir) for s in sides)))
+    every = [*data["packages"], *held_out]
+    return _kept("training", data, cache_dir, lambda: _without_copies(read_docstrings(every, cache_dir), held_out))
 
 
 def _kept(kind: str, data: Config, cache_dir: str, choose: Callable[[], list[Docstring]]) -> list[Docstring]:
@@ -54,22 +53,29 @@ def _kept(kind: str, data: Config, cache_dir: str, choose: Callable[[], list[Doc
     key = of_value([sources, data["packages"], CLEANING_VERSION, SELECTION_VERSION, TEXT_COPY, PAIR_COPY])[:12]
     path = Path(cache_dir, "docstrings", f"{kind}-{key}.jsonl")
     if not path.exists():
-        write_lines(path, map(asdict, choose()))
+        with alone_in(Path(cache_dir, "docstrings", kind), wait=True):  # runs that begin together choose once
+            if not path.exists():
+                write_lines(path, map(vars, choose()))
     return [Docstring(**values) for values in read_lines(path)]
 
 
-def _without_copies(docstrings: list[Docstring], held_out: list[Docstring]) -> list[Docstring]:
-    forbidden = NearCopies(PAIR_COPY)
-    exact = dict.fromkeys(part for d in held_out for part in (d.text, d.summary, d.body))  # a copied part is a leak too
+def _without_copies(every: list[Docstring], held_out: Sequence[str]) -> list[Docstring]:
+    """Return those of other packages than `held_out` that copy neither one another nor any docstring of these."""
+    forbidden, apart = NearCopies(PAIR_COPY), [d for d in every if d.package in held_out]
+    exact = dict.fromkeys(part for d in apart for part in (d.text, d.summary, d.body))  # a copied part is a leak too
     for part in exact:
         forbidden.keep(part)
 
     def leaks(d: Docstring) -> bool:
-        parts = dict.fromkeys(part for part in (d.text, d.summary, d.body) if part)  # without a body two are the same
-        return any(part in exact or part in forbidden for part in parts)
+        parts = dict.fromkeys(part for part in (d.summary, d.body, d.text) if part)  # without a body two are the same
+        return not exact.keys().isdisjoint(parts) or any(part in forbidden for part in parts)
 
-    kept = [d for d in docstrings if not leaks(d)]
-    return [kept[i] for i in distinct([d.text for d in kept], threshold=TEXT_COPY)]
+    kept, index = list[Docstring](), NearCopies(TEXT_COPY)
+    for d in every:
+        if d.package not in held_out and not leaks(d) and d.text not in index:  # leaks made its hashes last
+            index.keep(d.text)
+            kept.append(d)
+    return kept
 
 
 def placed(kept: Sequence[Docstring]) -> list[Placed]:

@@ -1,6 +1,7 @@
 """Docstrings of installed packages and of the standard library, read from source with `ast`, never imported."""
 
 import ast
+import gc
 import importlib.metadata
 import json
 import os
@@ -10,7 +11,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -56,8 +57,7 @@ def read_docstrings(packages: Sequence[str], cache_dir: Path | str = "cache") ->
         with alone_in(Path(cache_dir, "docstrings"), wait=True):  # another run may be at it
             missing = [package for package, file in files.items() if not file.exists()]
             with ProcessPoolExecutor(os.cpu_count()) as pool:
-                for package, docstrings in zip(missing, pool.map(_read_package, missing), strict=True):
-                    write_lines(files[package], map(asdict, docstrings))
+                list(pool.map(_write_package, missing, map(files.get, missing)))
     return [Docstring(**values) for package in packages for values in read_lines(files[package])]
 
 
@@ -124,7 +124,8 @@ def _files(root: Path) -> dict[str, tuple[int, int]]:
     return {file[len(str(root)) + 1 :]: (state.st_size, state.st_mtime_ns) for file, state in states}
 
 
-def _read_package(package: str) -> list[Docstring]:
+def _write_package(package: str, file: Path) -> None:
+    gc.disable()  # it would go through millions of nodes of syntax trees; the process ends with the packages
     root = _root(package)
     docstrings: list[Docstring] = []
     for path in sorted(root / file for file in _files(root)):
@@ -132,7 +133,7 @@ def _read_package(package: str) -> list[Docstring]:
         parts = inside.parts[:-1] if inside.name == "__init__" else inside.parts
         if not NOT_DOCUMENTATION.intersection(parts) and not inside.name.startswith(("test_", "conftest")):
             docstrings.extend(_read_file(path, package, ".".join(parts)))
-    return docstrings
+    write_lines(file, map(vars, docstrings))
 
 
 def _read_file(path: Path, package: str, module: str) -> Iterator[Docstring]:

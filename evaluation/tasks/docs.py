@@ -16,7 +16,7 @@ from corpora.copies import first_words, word_count
 from corpora.docstrings import package_sources, package_version, read_docstrings
 from evaluation.tasks.docs_documents import Document, Sizes, select
 from evaluation.tasks.task_data import TaskData
-from records.files import of_files, of_value, write_text
+from records.files import alone_in, of_files, of_value, write_text
 
 SUBPACKAGE, MODULE, OWN = 1, 2, 3  # of STS; 0: another subpackage
 SHORTENED, WHOLE = 3, 4  # of Summarization, above the same 0, 1 and 2 for other docstrings' summaries
@@ -33,7 +33,9 @@ def cached(key: Any, cache_dir: Path | str, build: Callable[[], list[TaskData]])
     code = of_files(file for folder in CODE for file in folder.glob("*.py"))
     path = Path(cache_dir) / "tasks" / f"{of_value([key, code])[:16]}.json"
     if not path.exists():
-        write_text(path, json.dumps([asdict(task) for task in build()]))
+        with alone_in(path.parent, wait=True):  # runs that are scored side by side build once
+            if not path.exists():
+                write_text(path, json.dumps([vars(task) for task in build()]))
     return [TaskData(**task) for task in json.loads(path.read_text(encoding="utf-8"))]
 
 

@@ -54,7 +54,7 @@ def test_a_new_version_or_an_edit_is_read_anew_and_the_same_from_the_cache(
     assert [d.summary for d in read(["booksh"], tmp_path)] == ["Old words of many books."]
     assert [t.query for t in docstrings(SIDES, str(tmp_path / "cache"))] == ["Old words of many books."]
     with monkeypatch.context() as patch:
-        patch.setattr("corpora.docstrings._read_package", None)
+        patch.setattr("corpora.docstrings._write_package", None)
         assert [d.summary for d in read(["booksh"], tmp_path)] == ["Old words of many books."], "from the cache"
     (site / "booksh" / "__init__.py").write_text(f'"""New words of many books.\n\n{rest}"""')
     assert [t.query for t in docstrings(SIDES, str(tmp_path / "cache"))] == ["New words of many books."], (
