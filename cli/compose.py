@@ -230,6 +230,6 @@ def with_recipe(words: Sequence[str], program: str = "train") -> list[str]:
     named = [options("model").get(name, {}).get("path") for name in values.get("model", ["tiny"])]
     if all(map(is_bundled, values.get("model.path", named))) or "experiment" in given:
         return [*words]
-    recipe = options("experiment")["finetune"]
-    of_encoder = [f"{key}={recipe[key]}" for key in own_keys("encoder") if key in recipe]
+    recipe, own = options("experiment")["finetune"].items(), own_keys("encoder")
+    of_encoder = [f"{key}={'null' if value is None else value}" for key, value in recipe if key in own]
     return [*(["experiment=finetune"] if program == "train" else of_encoder), *words]

@@ -27,7 +27,7 @@ NOT_COMPARED = {  # and why
     **dict.fromkeys(("config.resume", "config.check", "config.axes", "config.trainer.progress"), "bookkeeping"),
     "config.launcher": "bookkeeping",
     **dict.fromkeys(
-        ("config.precision", "config.compile", "config.accelerator", "config.trainer.threads"),
+        ("config.precision", "config.compile", "config.accelerator", "config.trainer.threads", "config.token_budget"),
         "wishes: the fact is compared",
     ),
     **dict.fromkeys(
