@@ -25,7 +25,7 @@ NOT_COMPARED = {  # and why
     **dict.fromkeys((*OUTCOMES, "parameters", "validation_ndcg_at_10", "states", "files", "texts_cut"), "outcomes"),
     **dict.fromkeys(("study", "config.study", "config.runs_dir", "config.cache_dir", "config.logging"), "bookkeeping"),
     **dict.fromkeys(("config.resume", "config.check", "config.axes", "config.trainer.progress"), "bookkeeping"),
-    "config.launcher": "bookkeeping",
+    **dict.fromkeys(("config.launcher", "config.backbone.state_limit"), "bookkeeping"),
     **dict.fromkeys(
         ("config.precision", "config.compile", "config.accelerator", "config.trainer.threads", "config.token_budget"),
         "wishes: the fact is compared",
