@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli.errors import UserError, guard, reading
+from cli.errors import UserError, guard, quieten, reading
 
 USAGE = """\
 A GGUF file as a model folder that model.path= takes: weights in float32, configuration, tokenizer.
@@ -40,7 +40,6 @@ def convert(file: Path, to: Path) -> None:
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
-    from cli.errors import quieten
     from records.files import replacing
 
     quieten()

@@ -71,9 +71,8 @@ def fused_lora(x: Tensor, layer: Any, adapters: Sequence[str] = (ADAPTER,), weig
 def draw_kept(like: Tensor, p: float) -> Tensor:
     """Return a mask of dropout: ones, each with probability 1 - p, and zeros, in shape and format of `like`.
 
-    torch's generator decides, so that `torch.manual_seed` and gradient checkpointing work as usual. On a CPU, where its
-    draws take as long as a decoder's products, it seeds numpy's SFC64, whose bits are compared 16 at a time: there p is
-    met to 1 / 131,072.
+    torch's generator decides, so that gradient checkpointing works as usual. On a CPU, where its draws take as long as
+    a decoder's products, it seeds numpy's SFC64, whose bits are compared 16 at a time: p is met to 1 / 131,072.
     """
     if like.device.type != "cpu":
         return torch.empty_like(like).bernoulli_(1 - p)

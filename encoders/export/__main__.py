@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from cli.errors import UserError, guard, nearest
+from cli.errors import UserError, guard, nearest, quieten
 
 USAGE = """\
 A finished run as a model folder that sentence-transformers loads without this program.
@@ -32,7 +32,6 @@ def main(arguments: Sequence[str]) -> None:
     run, to = Path(words["run"]), Path(words["to"])
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise UserError(f"to={to} is there and not empty. Name another folder, or remove it.")
-    from cli.errors import quieten
     from encoders.export.exported import load_exported
     from encoders.export.folder import least_cosine, write_folder
     from records.files import replacing

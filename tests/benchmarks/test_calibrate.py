@@ -6,17 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.calibrate import Spread, families, levels, normal, skewed, spread_of
+from benchmarks.calibrate import Spread, levels, normal, spread_of
 from cli.errors import UserError
 
 SEEDS = np.array([0.006, 0.006, 0.012, 0.003])
 SPREAD = Spread(0.02, SEEDS, 0.01, np.tile(np.arange(4), 50), np.repeat(np.arange(50), 4), 0.3, 0.4)
-
-
-@pytest.mark.parametrize("part", [normal, skewed])
-def test_parts_have_variance_one(part):
-    values = part(np.random.default_rng(0), (2, 40, 20_000))
-    assert (values.mean(), values.var()) == (pytest.approx(0, abs=0.05), pytest.approx(1, abs=0.02))
 
 
 def test_spreads_of_runs_are_found_again(tmp_path):
@@ -34,12 +28,6 @@ def test_spreads_of_runs_are_found_again(tmp_path):
     path.write_text("a,b\n1,2\n")
     with pytest.raises(UserError, match=r"scores\.csv cannot be read: .*columns model, seed, task, type and score"):
         spread_of(path)
-
-
-def test_families_are_counted():
-    first, second = np.triu_indices(3, k=1)  # 0-1, 0-2, 1-2
-    p = np.array([[0.04, 0.2, 0.01], [0.02, 0.5, 0.5], [0.5, 0.04, 0.5]])
-    assert families(p, first, second).tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3])
 
 
 def test_the_test_over_both_holds_its_level_and_that_over_tasks_does_not():

@@ -79,10 +79,6 @@ def test_a_copy_that_is_kept_finds_its_own_copies():
     assert c in index
 
 
-def test_texts_shorter_than_a_shingle_are_compared_whole():
-    assert distinct(["one two", "One, two!", "one two three", ""]) == [0, 2, 3]
-
-
 CHINESE, THAI = "今天 「去公园」。", "ไปไหน"
 
 

@@ -7,14 +7,13 @@ from transformers import AutoConfig, AutoModel
 
 from cli.compose import composed, plain
 from cli.errors import UserError
-from encoders.attention.pattern import pattern_of
-from encoders.attention.switch import set_attention
 from encoders.backbone import load_backbone
 from encoders.encoder import Encoder, experts_of, routers
 from encoders.loading import build_encoder
 from encoders.precision import PRECISIONS
 from poolers.shared.base import PAD
 from poolers.shared.registry import build_pooler
+from tests.encoders import test_families
 from tests.encoders.test_checkpoint import model_of
 from tests.encoders.test_families import batch_of
 from tests.families import EXPERTS, SIZES
@@ -52,11 +51,7 @@ def folder(request, tmp_path_factory):
 
 
 def loaded(folder, attn, kernel):
-    cfg = plain(composed("train", [f"attn={attn}", "pooler=moee", f"model.attn_implementation={kernel}"]))
-    cfg["model"]["path"] = str(folder)
-    backbone = load_backbone(cfg["model"], torch.float32)
-    set_attention(backbone, pattern_of(cfg["attn"]))
-    return backbone
+    return test_families.loaded(folder, attn, f"model.attn_implementation={kernel}")[0]
 
 
 def batch():

@@ -6,8 +6,8 @@ import torch
 from cli.compose import composed, plain
 from cli.errors import UserError
 from poolers.multilayer import chosen_layers
-from poolers.shared.base import EOS, PAD, TEXT, TokenView
-from poolers.shared.cross_attention import CrossAttentionHead, head_parameters
+from poolers.shared.base import TEXT, TokenView
+from poolers.shared.cross_attention import CrossAttentionHead
 from poolers.shared.registry import build_pooler
 
 D, L = 32, 6
@@ -20,12 +20,6 @@ def pooler(name, *words, attn="bi"):
 
 def count(module):
     return sum(p.numel() for p in module.parameters())
-
-
-@pytest.mark.parametrize("inner", [0, 1, 7])
-def test_the_count_is_the_modules_own(inner):
-    head = CrossAttentionHead(D, num_queries=3, num_heads=2, head_dim=5, mlp_inner=inner)
-    assert count(head) == head_parameters(D, 3, 2, 5, inner)
 
 
 @pytest.mark.parametrize(
@@ -111,21 +105,3 @@ def test_queries_are_added_where_the_published_code_adds_them():
     states = torch.randn(5, 4, D)
     offset = added(states) - plain_head(states)
     assert torch.allclose(offset, plain_head.queries.mean(dim=0).expand(5, D), atol=1e-5)
-
-
-ROLES = torch.tensor([[TEXT, TEXT, EOS, PAD], [TEXT, TEXT, TEXT, EOS]])
-
-
-def test_last_position_is_padding_in_a_shorter_text():
-    hidden, view = torch.randn(2, 4, D), TokenView(ROLES)
-    assert torch.equal(pooler("eos")(hidden, view), torch.stack([hidden[0, 2], hidden[1, 3]]))
-    assert torch.equal(pooler("eos", "reference_fault.last_real=false")(hidden, view), hidden[:, -1])
-
-
-def test_unmasked_padding_reaches_the_head():
-    hidden, view = torch.randn(2, 4, D), TokenView(ROLES)
-    other = hidden.clone()
-    other[0, 3] += 1.0
-    for masked in (True, False):
-        head = pooler("lastlayer", f"reference_fault.mask_padding={masked}").eval()
-        assert torch.equal(head(hidden, view)[0], head(other, view)[0]) is masked

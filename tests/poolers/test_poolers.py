@@ -222,12 +222,6 @@ def test_the_heads_start_is_its_own_stream():
     assert not torch.equal(one.head.queries, other.head.queries)
 
 
-def test_nothing_but_a_pooler_can_be_named():
-    for name in ("os", "base", "registry", "../train"):
-        with pytest.raises(UserError, match="no pooler"):
-            build_pooler({"name": name}, D, L, 0)
-
-
 @pytest.mark.parametrize(
     ("name", "key", "value", "message"),
     [
