@@ -72,7 +72,7 @@ llm2vec: $(VENV)/.installed ## LLM2Vec on the bundled default: MNTP, SimCSE, the
 # table: a doubled input, an earlier stage (whose cost is in the column of FLOPs), another base (whose experts LoRA leaves
 # alone: a footnote).
 FACTORS = pooler,attn,attn.layers,template,max_length,init.merge,objective.matryoshka,pooler.variant,model
-DENSE   = model1,model2,model3,model4,model5,eos_bi,mean,mean_bi,sgpt,bellm,bellm_2,nv_embed,echo,echo_last,echo_long,prompteol,repllama,e5,gritlm,landmark,landmark_bi,matryoshka,llm2vec_mntp,llm2vec
+DENSE   = model1,model2,model3,model4,model5,eos_bi,mean,mean_bi,sgpt,bellm,bellm_2,nv_embed,echo,echo_last,echo_long,prompteol,repllama,e5,gritlm,landmark,landmark_bi,prepend,prepend_prompteol,matryoshka,llm2vec_mntp,llm2vec
 MIXTURE = model1,model5,moee,moee_bi,moee_routing,moee_head,moee_head_routing
 # The designs' folders; those of the stages (designs+objective-mntp) hold no design.
 own = "'$$RUNS/designs$(1)/*/seed*'"

@@ -64,6 +64,7 @@ def deciding(cfg: Config, merged: Sequence[Config], precision: Precision) -> Con
         **({"merged": [stage["adapter_sha256"] for stage in merged]} if merged else {}),
         "model": {k: v for k, v in shape.to_dict().items() if not k.startswith("_") and k not in OF_THE_FILE},
         "attention": pattern_of(cfg["attn"]).identity,
+        **({"prepended": prepended} if (prepended := (cfg.get("template") or {}).get("prepended")) else {}),
         "precision": precision.name,
         "tf32": cfg["tf32"],
         "deterministic": cfg["deterministic"],

@@ -8,10 +8,9 @@ from cli.limits import Limit, real
 SHARED_GPU = "POOLING_ABLATION_SHARED_GPU"  # environment: set where several runs of study.py use one GPU
 ENCODER = {
     "seed": Limit(0),
-    "text_length": Limit(4),
-    "max_length": Limit(4),  # BOS, EOS and something between
+    **dict.fromkeys(("text_length", "max_length"), Limit(4)),  # BOS, EOS and something between
     "token_budget": Limit(1, "what fits into a GPU, or 16,384"),
-    "template.landmarks": Limit(1, "none"),
+    **dict.fromkeys(("template.landmarks", "template.prepended"), Limit(1, "none")),
     "evaluation.max_length_share": real(1e-6, largest=1),
 }
 ENCODER_WORDS: dict[str, Sequence[Any]] = {

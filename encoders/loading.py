@@ -12,7 +12,7 @@ from cli.errors import UserError, reading
 from encoders.adapter import REMEDY, adapter_files, is_mixture, load_adapter, merge_stages, of_adapter
 from encoders.attention.pattern import pattern_of
 from encoders.attention.probe import probe
-from encoders.attention.switch import set_attention
+from encoders.attention.switch import parts, set_attention
 from encoders.backbone import check_names, load_backbone, load_tokenizer
 from encoders.compiled import compile_layers
 from encoders.encoder import Encoder, experts_of, prove_routers
@@ -29,6 +29,7 @@ from encoders.templates import DEFAULT, GLUED, Template, template_of
 from encoders.text_encoder import TextEncoder, usual_budget
 from encoders.tokens import TextTokenizer, check_positions
 from poolers.shared.base import Pooler
+from poolers.shared.prepending import prepend
 from poolers.shared.registry import build_pooler, reads_padding, refuse_blind
 from records.earlier_runs import Stage, read_stages, recorded_stages
 from records.files import of_tensors, of_value, stream_seed
@@ -64,6 +65,7 @@ def build_encoder(
     backbone.to(device)  # type: ignore[arg-type]
     pattern = pattern_of(cfg["attn"])
     set_attention(backbone, pattern)
+    prepend(backbone, parts(backbone)[0], template_of(cfg).prepended)
     probe(backbone, pattern, round(cfg["max_length"] * max(1, cfg["evaluation"]["max_length_share"])))
     shape = backbone.config.get_text_config()
     seed, experts = stream_seed(cfg["seed"], "head"), experts_of(backbone)
@@ -86,9 +88,8 @@ def build_tokenizer(cfg: Config, positions: int, template: Template | None = Non
 def _text_tokenizer(cfg: Config, positions: int) -> TextTokenizer:
     """The tokenizer of evaluation: `cfg["evaluation"]` may shorten texts and glue instructions to them."""
     glued = cfg["evaluation"]["glued"]
-    if glued and template_of(cfg) != DEFAULT:
-        name = cfg["template"]["name"]
-        raise UserError(f"evaluation.glued=true leaves no place for template={name}. Leave one of them out.")
+    if glued and (own := template_of(cfg)) != DEFAULT:
+        raise UserError(f"evaluation.glued=true leaves no place for template={own.name}. Leave one of them out.")
     return build_tokenizer({**cfg, "max_length": _cut(cfg)}, positions, GLUED if glued else None)
 
 

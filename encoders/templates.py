@@ -23,13 +23,15 @@ class Form:
 
 @dataclass(frozen=True)
 class Template:
-    """A wording for each side. eos: whether EOS closes a text. landmarks: tokens of a text between two of them."""
+    """A wording for each side. eos: whether EOS closes a text. landmarks: tokens of the text between two of them.
+    prepended: layers whose last token enters the next one at a placeholder before the text, see `prepend`."""
 
     name: str
     query: Form
     document: Form
     eos: bool = True
     landmarks: int | None = None
+    prepended: int | None = None
 
     def asked(self, instruction: str, side: str) -> str:
         """Return what the tokenizer takes for a text: the instruction, or where sides differ the whole form.
@@ -60,15 +62,15 @@ def template_of(cfg: dict[str, Any]) -> Template:
     """
     if (template := cfg.get("template")) is None:
         return DEFAULT
-    forms = {side: Form(template[side]["bare"], template[side]["instructed"]) for side in SIDES}
+    forms: dict[str, Any] = {side: Form(template[side]["bare"], template[side]["instructed"]) for side in SIDES}
     written = {f"{side}.{kind}": text for side, form in forms.items() for kind, text in vars(form).items()}
     for key, text in written.items():
         if not 1 <= text.count(TEXT_FIELD) <= 2:
             raise UserError(f"template.{key}={text!r} must hold {TEXT_FIELD} once, or twice for an echo.")
-    landmarks = template.get("landmarks")
-    if landmarks and not (template["eos"] and all(map(ends_in_text, written.values()))):
+    added = {key: template.get(key) for key in ("landmarks", "prepended")}
+    if added["landmarks"] and not (template["eos"] and all(map(ends_in_text, written.values()))):
         raise UserError("template.landmarks needs forms that end in {text}, and template.eos=true: EOS is a landmark.")
-    return Template(template["name"], **forms, eos=template["eos"], landmarks=landmarks)
+    return Template(template["name"], **forms, eos=template["eos"], **added)
 
 
 def ends_in_text(form: str) -> bool:

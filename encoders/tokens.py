@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerBase
 
 from cli.errors import UserError
 from encoders.templates import DEFAULT, TEXT_FIELD, Template, pieces
-from poolers.shared.base import BOS, ECHO, EOS, INSTRUCTION, LANDMARK, PAD, TEXT, TokenView
+from poolers.shared.base import BOS, ECHO, EOS, INSTRUCTION, LANDMARK, PAD, PLACEHOLDER, TEXT, TokenView
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,11 @@ class TextTokenizer:
         """
         rows, closing = self._rows(texts, instruction), EOS
         if self.template.landmarks:
-            rows, closing = [self._landmarked(*row) for row in rows], LANDMARK
+            rows, closing = [self._landmarked(*row, self.template.landmarks) for row in rows], LANDMARK
+        for row in rows if self.template.prepended else ():
+            place = row[1].index(TEXT) if TEXT in row[1] else len(row[1])
+            row[0].insert(place, self.eos)
+            row[1].insert(place, PLACEHOLDER)
         for text, (_, roles) in () if empty else zip(texts, rows, strict=True):
             self._check(text, roles)
         start = [] if self.bos is None else [self.bos]
@@ -125,8 +129,8 @@ class TextTokenizer:
 
     @property
     def _room(self) -> int:
-        """Tokens between BOS and EOS."""
-        return self.max_length - self.template.eos - (self.bos is not None)
+        """Tokens between BOS and EOS, but for a placeholder."""
+        return self.max_length - self.template.eos - (self.bos is not None) - bool(self.template.prepended)
 
     def _after(self, prefix: str, texts: Sequence[str]) -> list[tuple[list[int], list[int]]]:
         """Ids and roles of texts after `prefix`, tokenised as one string; a token that spans both is text."""
@@ -156,13 +160,12 @@ class TextTokenizer:
             rows.append((ids, roles))
         return rows
 
-    def _landmarked(self, ids: list[int], roles: list[int]) -> tuple[list[int], list[int]]:
+    def _landmarked(self, ids: list[int], roles: list[int], every: int) -> tuple[list[int], list[int]]:
         """Put EOS as a landmark after every so many tokens of the text, which ends the row, and cut it to fit again.
 
         None follows the last tokens: EOS closes the text anyway. Landmark pooling, arXiv 2601.21525.
         """
-        assert self.template.landmarks
-        every, start = self.template.landmarks, roles.index(TEXT) if TEXT in roles else len(roles)
+        start = roles.index(TEXT) if TEXT in roles else len(roles)
         room = self._room - start + 1  # of it one place in every + 1 is a landmark's
         text = ids[start : start + room - -(-room // (every + 1))]
         chunks = [text[i : i + every] for i in range(0, len(text), every)]

@@ -8,11 +8,11 @@ from torch import Tensor
 from transformers import PreTrainedTokenizerBase
 
 from encoders.tokens import Batch
-from poolers.shared.base import BOS, EOS, INSTRUCTION, LANDMARK, PAD
+from poolers.shared.base import BOS, EOS, INSTRUCTION, LANDMARK, PAD, PLACEHOLDER
 
 CLASSES = ("BOS", "instruction", "content word", "function word", "punctuation", "EOS", "padding")
 FIRST, ASKED, CONTENT, FUNCTION, PUNCTUATION, LAST, FILLED = range(len(CLASSES))
-OF_ROLE = {PAD: FILLED, BOS: FIRST, INSTRUCTION: ASKED, EOS: LAST, LANDMARK: LAST}
+OF_ROLE = {PAD: FILLED, BOS: FIRST, INSTRUCTION: ASKED, EOS: LAST, LANDMARK: LAST, PLACEHOLDER: ASKED}
 SPACE = ("\u0120", "\u2581", "\u010a")  # how vocabularies write a space before a token, or the end of a line
 LISTED = """
 a an the this that these those some any each every all both no not and or but nor if then else than so as of at by

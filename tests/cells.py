@@ -23,4 +23,5 @@ def reads_routers(pooler: str) -> bool:
 
 
 LANDMARKED = "mean template=landmark template.landmarks=4"
-CONTRACT = [*CELLS, (LANDMARKED, "causal"), (LANDMARKED, "bi")]  # with templates that add tokens to a text
+PREPENDED = [("eos template=prepend", "causal"), ("mean template=prepend_prompteol", "causal")]
+CONTRACT = [*CELLS, (LANDMARKED, "causal"), (LANDMARKED, "bi"), *PREPENDED]  # with templates that add tokens to a text

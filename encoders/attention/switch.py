@@ -13,6 +13,7 @@ from encoders.attention.unpadded import UNPADDED, Segments
 from encoders.tokens import Batch
 from poolers.shared.base import TEXT
 from poolers.shared.packed import Packed
+from poolers.shared.prepending import PLACES, placeholders
 
 TAKE_ANY = ("eager", "sdpa", UNPADDED)  # kernels that take any pattern; others know causal and bidirectional alone
 # Families that run without any window. The others build a window's mask always, and in Gemma 3 the kind of a layer also
@@ -183,15 +184,17 @@ class Rows:
 
 def arranged(backbone: PreTrainedModel, batch: Batch) -> Rows:
     """`batch` as `backbone` wants it."""
-    shape = (batch.roles.shape[0], batch.roles.shape[1])
-    if not is_unpadded(backbone):
+    shape, packed = (batch.roles.shape[0], batch.roles.shape[1]), is_unpadded(backbone)
+    usual: dict[str, Any] = {PLACES: placeholders(batch.view, packed)} if hasattr(backbone, "prepended") else {}
+    usual["use_cache"] = False
+    if not packed:
         positions = {"attention_mask": batch.attention_mask, "position_ids": batch.position_ids}
-        return Rows({"input_ids": batch.input_ids, **positions, "use_cache": False}, shape, None)
+        return Rows({"input_ids": batch.input_ids, **positions, **usual}, shape, None)
     real = batch.view.real
     places = real.flatten().nonzero().squeeze(1)
     segments = Segments(tuple(real.sum(dim=1).tolist()), real.device)
     row = {name: getattr(batch, name).flatten()[places][None] for name in ("input_ids", "position_ids")}
-    return Rows({**row, "use_cache": False, "segments": segments}, shape, places)
+    return Rows({**row, **usual, "segments": segments}, shape, places)
 
 
 def one_text_each(ids: Tensor) -> Batch:

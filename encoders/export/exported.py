@@ -68,12 +68,12 @@ class Exported:
         of its own, so prompts that are not pooled take our module, as BOS, EOS and layers of unlike attention do.
         """
         template, pooler = self.text_encoder.tokenizer.template, self.pooler
-        mode = MODES.get(self.config["pooler"]["name"])
+        mode = None if template.landmarks or template.prepended else MODES.get(self.config["pooler"]["name"])
         seen = set(self.pattern.of_layers(pooler.num_layers))
         forms = [form for side in (template.query, template.document) for form in vars(side).values()]
         uniform = seen == {earlier} or (seen == {whole_text} and self.merged)  # config.json of the base says causal
         framed = template.eos or self.text_encoder.tokenizer.bos is not None  # theirs knows no text without tokens
-        if not (mode and uniform and framed and all(map(ends_in_text, forms))) or template.landmarks:
+        if not (mode and uniform and framed and all(map(ends_in_text, forms))):
             return None
         prompted = self.instruction or any(self.prompts.values())
         all_pooled = (pooler.pool_instruction or not prompted) and (pooler.pool_eos or not template.eos)

@@ -41,8 +41,9 @@ def write_folder(exported: Exported, folder: Path) -> None:
     else:
         names = [f"{OURS}.Decoder", f"{OURS}.DesignPooling"]
         first["pattern"] = [type(exported.pattern).__name__, asdict(exported.pattern)]
-        template = exported.text_encoder.tokenizer.template
-        first |= {"eos": template.eos, "landmarks": template.landmarks, "consumes": encoder.pooler.consumes}
+        template = vars(exported.text_encoder.tokenizer.template)
+        first["template"] = {key: template[key] for key in ("eos", "landmarks", "prepended")}
+        first["consumes"] = encoder.pooler.consumes
         _write_pooler(exported, folder)
     parts = [*zip(("", "1_Pooling"), names, strict=True)]
     if encoder.normalize:

@@ -11,11 +11,12 @@ import torch
 from sentence_transformers.base.modules import Module, Transformer
 from torch import Tensor
 
-from encoders.attention.switch import set_attention
+from encoders.attention.switch import parts, set_attention
 from encoders.encoder import LOGITS, watched
 from encoders.templates import DEFAULT, TEXT_FIELD, Template
 from encoders.tokens import TextTokenizer
 from poolers.shared.base import Pooler, RoutedStates, States, TokenView
+from poolers.shared.prepending import PLACES, placeholders, prepend
 
 Features = dict[str, Any]
 
@@ -23,24 +24,24 @@ Features = dict[str, Any]
 class Decoder(Transformer):
     """A decoder under an attention pattern, and the tokens that it was trained on.
 
-    pattern: class of the pattern in this file and its settings. eos, landmarks: see `Template`. consumes: what of the
-    states the pooler takes, see `Pooler`.
+    pattern: class of the pattern in this file and its settings. template: see `Template`. consumes: what of the states
+    the pooler takes, see `Pooler`.
     """
 
-    config_keys = [*Transformer.config_keys, "pattern", "eos", "landmarks", "consumes"]  # noqa: RUF012
+    config_keys = [*Transformer.config_keys, "pattern", "template", "consumes"]  # noqa: RUF012
 
-    def __init__(self, *args: Any, pattern: tuple[str, dict[str, Any]], consumes: str, **settings: Any):
-        self.eos, self.landmarks = (settings.pop(key) for key in ("eos", "landmarks"))
+    def __init__(self, *args: Any, pattern: tuple[str, Features], template: Features, consumes: str, **settings: Any):
         super().__init__(*args, **settings)
-        self.pattern, self.consumes = pattern, consumes
+        self.pattern, self.template, self.consumes = pattern, template, consumes
         set_attention(self.model, globals()[pattern[0]](**pattern[1]))
+        prepend(self.model, parts(self.model)[0], template["prepended"])
 
     def preprocess(
         self, inputs: Any, prompt: str | None = None, processing_kwargs: Any = None, **settings: Any
     ) -> Features:
         """Return ids, roles, positions and mask, each [B, T], of texts. prompt: stands before them, or holds {text}."""
         form = prompt if prompt and TEXT_FIELD in prompt else f"{prompt or ''}{TEXT_FIELD}"
-        template = Template("exported", DEFAULT.query, DEFAULT.document, self.eos, self.landmarks)
+        template = Template("exported", DEFAULT.query, DEFAULT.document, **self.template)
         words: Any = self.tokenizer
         tokenizer = TextTokenizer(words, words.model_max_length, words.padding_side, template)
         batch = tokenizer.batch(tokenizer(inputs, form, empty=True))
@@ -50,6 +51,8 @@ class Decoder(Transformer):
     def forward(self, features: Features, **settings: Any) -> Features:
         """Add the last layer's states, and all layers' and the routers' logits [B, T, experts] where they are read."""
         inputs = {name: features[name] for name in ("input_ids", "position_ids", "attention_mask")}
+        if self.template["prepended"]:
+            inputs[PLACES] = placeholders(TokenView(features["roles"]), packed=False)
         logits: list[Tensor] = []
         watch: AbstractContextManager[None] = nullcontext()
         if self.consumes == "routers":

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from cli.limits import Limit
 from poolers.shared.packed import Packed
 
-PAD, INSTRUCTION, TEXT, ECHO, EOS, BOS, LANDMARK = range(7)  # the role of each token
+PAD, INSTRUCTION, TEXT, ECHO, EOS, BOS, LANDMARK, PLACEHOLDER = range(8)  # the role of each token
 WHICH_TOKENS = ("pool_instruction", "pool_eos", "last_real", "pool_bos")  # settings that say which tokens are read
 
 
@@ -28,7 +28,8 @@ class TokenView:
 
     def pooled(self, with_instruction: bool) -> Tensor:
         """[B, T] bool: the real tokens, without the instruction's unless asked for; an echo or landmarks alone."""
-        kept = self.real if with_instruction else self.real & (self.roles != INSTRUCTION)
+        kept = self.real & (self.roles != PLACEHOLDER)
+        kept = kept if with_instruction else kept & (self.roles != INSTRUCTION)
         for alone in (self.roles == ECHO, self.roles == LANDMARK):
             kept = torch.where(alone.any(dim=1, keepdim=True), alone, kept)
         return kept

@@ -15,7 +15,7 @@ from cli.errors import UserError
 from encoders.templates import TEXT_FIELD, pieces, template_of
 from encoders.text_encoder import by_token_budget
 from encoders.tokens import TextTokenizer
-from poolers.shared.base import BOS, ECHO, EOS, INSTRUCTION, LANDMARK, PAD, TEXT
+from poolers.shared.base import BOS, ECHO, EOS, INSTRUCTION, LANDMARK, PAD, PLACEHOLDER, TEXT
 from tests.hub_model import HUB_MODELS
 
 TEMPLATES = sorted(options("template"))
@@ -54,14 +54,16 @@ def test_laws(tokenizer, *, name, text, instruction, side, max_length):
         assume("leaves no room" not in str(error) and "it has no embedding" not in str(error))
         raise
     assert len(row.ids) == len(row.roles) <= max_length
-    # one frame: EOS at the end, where the template has it, and elsewhere as a landmark alone; BOS once, at the start
-    assert row.ids.count(rules.eos) == row.roles.count(EOS) + row.roles.count(LANDMARK) >= form.eos
+    # one frame: EOS at the end, where the template has it, and elsewhere as what is added; BOS once, at the start
+    assert row.ids.count(rules.eos) == sum(row.roles.count(role) for role in (EOS, LANDMARK, PLACEHOLDER))
+    assert not form.prepended or row.roles.index(TEXT) == row.roles.index(PLACEHOLDER) + 1
+    assert row.roles.count(PLACEHOLDER) == bool(form.prepended)
     assert row.roles.count(EOS) == (form.eos and not form.landmarks)
     assert not form.eos or (row.ids[-1], row.roles[-1]) == (rules.eos, LANDMARK if form.landmarks else EOS)
     assert row.roles.count(BOS) == (rules.bos is not None)
     assert rules.bos is None or (row.ids[0], row.roles[0], row.ids.count(rules.bos)) == (rules.bos, BOS, 1)
     # roles partition the tokens
-    assert set(row.roles) <= {BOS, EOS, TEXT, ECHO, INSTRUCTION, LANDMARK}
+    assert set(row.roles) <= {BOS, EOS, TEXT, ECHO, INSTRUCTION, LANDMARK, PLACEHOLDER}
     assert TEXT in row.roles
     # truncation takes the end of the text alone: words around it are whole, an echo is cut as its text is
     written = form.form(asked)
