@@ -30,12 +30,9 @@ def _is_plain(module: nn.Module, adapters: Sequence[str]) -> bool:
     """Return whether `module` is a linear layer with these adapters, LoRA as published and nothing else."""
     from peft.tuners.lora import Linear
 
-    return (
-        type(module) is Linear
-        and type(module.base_layer) is nn.Linear
-        and list(module.lora_A) == list(adapters)
-        and not module.lora_variant
-    )
+    if type(module) is not Linear or type(module.base_layer) is not nn.Linear:
+        return False
+    return list(module.lora_A) == list(adapters) and not module.lora_variant
 
 
 def _forward(layer: Any, adapters: Sequence[str], router: Any, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:

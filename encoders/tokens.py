@@ -161,10 +161,8 @@ class TextTokenizer:
         return rows
 
     def _landmarked(self, ids: list[int], roles: list[int], every: int) -> tuple[list[int], list[int]]:
-        """Put EOS as a landmark after every so many tokens of the text, which ends the row, and cut it to fit again.
-
-        None follows the last tokens: EOS closes the text anyway. Landmark pooling, arXiv 2601.21525.
-        """
+        """Put EOS as a landmark after `every` tokens of the text, which ends the row, and cut it to fit again.
+        None follows the last tokens: EOS closes the text anyway (arXiv 2601.21525)."""
         start = roles.index(TEXT) if TEXT in roles else len(roles)
         room = self._room - start + 1  # of it one place in every + 1 is a landmark's
         text = ids[start : start + room - -(-room // (every + 1))]

@@ -185,16 +185,15 @@ class Rows:
 def arranged(backbone: PreTrainedModel, batch: Batch) -> Rows:
     """`batch` as `backbone` wants it."""
     shape, packed = (batch.roles.shape[0], batch.roles.shape[1]), is_unpadded(backbone)
-    usual: dict[str, Any] = {PLACES: placeholders(batch.view, packed)} if hasattr(backbone, "prepended") else {}
-    usual["use_cache"] = False
+    held = {PLACES: placeholders(batch.view, packed)} if hasattr(backbone, "prepended") else {}
     if not packed:
         positions = {"attention_mask": batch.attention_mask, "position_ids": batch.position_ids}
-        return Rows({"input_ids": batch.input_ids, **positions, **usual}, shape, None)
+        return Rows({"input_ids": batch.input_ids, **positions, "use_cache": False, **held}, shape, None)
     real = batch.view.real
     places = real.flatten().nonzero().squeeze(1)
     segments = Segments(tuple(real.sum(dim=1).tolist()), real.device)
     row = {name: getattr(batch, name).flatten()[places][None] for name in ("input_ids", "position_ids")}
-    return Rows({**row, **usual, "segments": segments}, shape, places)
+    return Rows({**row, "use_cache": False, "segments": segments, **held}, shape, places)
 
 
 def one_text_each(ids: Tensor) -> Batch:

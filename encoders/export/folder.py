@@ -41,9 +41,8 @@ def write_folder(exported: Exported, folder: Path) -> None:
     else:
         names = [f"{OURS}.Decoder", f"{OURS}.DesignPooling"]
         first["pattern"] = [type(exported.pattern).__name__, asdict(exported.pattern)]
-        template = vars(exported.text_encoder.tokenizer.template)
-        first["template"] = {key: template[key] for key in ("eos", "landmarks", "prepended")}
-        first["consumes"] = encoder.pooler.consumes
+        template, keys = vars(exported.text_encoder.tokenizer.template), ("eos", "landmarks", "prepended")
+        first |= {"template": {key: template[key] for key in keys}, "consumes": encoder.pooler.consumes}
         _write_pooler(exported, folder)
     parts = [*zip(("", "1_Pooling"), names, strict=True)]
     if encoder.normalize:

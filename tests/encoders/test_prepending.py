@@ -8,7 +8,7 @@ from cli.compose import composed, plain
 from cli.errors import UserError
 from encoders.attention.switch import parts
 from encoders.loading import untrained
-from poolers.shared.prepending import PLACES, prepend
+from poolers.shared.prepending import prepend
 from tests.families import SIZES
 
 TEXTS = ["two arrays", "the sum of two arrays is returned as a new array", "sum"]
@@ -55,4 +55,3 @@ def test_what_cannot_be_prepended_is_refused(small_model):
     prepend(backbone, parts(backbone)[0], 1)
     with pytest.raises(UserError, match=r"template.prepended does not reach LlamaDecoderLayer. Give a base"):
         backbone(torch.tensor([[5, 6]]))
-    backbone(torch.tensor([[5, 6]]), **{PLACES: (torch.tensor([0]), torch.tensor([1]))})
