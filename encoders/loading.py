@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 from cli.errors import UserError, reading
 from encoders.adapter import REMEDY, adapter_files, is_mixture, load_adapter, merge_stages, of_adapter
 from encoders.attention.pattern import pattern_of
+from encoders.attention.prepending import prepend
 from encoders.attention.probe import probe
 from encoders.attention.switch import parts, set_attention
 from encoders.backbone import check_names, load_backbone, load_tokenizer
@@ -29,7 +30,6 @@ from encoders.templates import DEFAULT, GLUED, Template, template_of
 from encoders.text_encoder import TextEncoder, usual_budget
 from encoders.tokens import TextTokenizer, check_positions
 from poolers.shared.base import Pooler
-from poolers.shared.prepending import prepend
 from poolers.shared.registry import build_pooler, reads_padding, refuse_blind
 from records.earlier_runs import Stage, read_stages, recorded_stages
 from records.files import of_tensors, of_value, stream_seed

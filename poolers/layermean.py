@@ -18,9 +18,8 @@ class LayerMean(Pooler):
     """sum over layers l of s_l m_l, s = softmax(rate w), m_l the mean of layer l over the pooled tokens.
 
     Equation 1 of ELMo (arXiv 1802.05365) without gamma, which no cosine depends on. L parameters w, nothing else.
-    start: "uniform" (w = 0, as ELMo) or "last" (nearly the mean of the last layer). rate: a step of Adam moves w by the
-    learning rate, and the logits of the shares `rate` times as far. unit: m_l has length 1 before the sum, so that
-    shares compare; else a layer also weighs by its length. which: which tokens are pooled, see `Pooler`.
+    start: "uniform" (w = 0, as ELMo) or "last" (nearly the mean of the last layer). rate: of the shares' logits to w.
+    unit: m_l has length 1 before the sum; else long states weigh more. which: which tokens are pooled, see `Pooler`.
     """
 
     consumes: ClassVar[Literal["last", "layers", "routers"]] = "layers"

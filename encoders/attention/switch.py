@@ -9,11 +9,11 @@ from transformers import MODEL_MAPPING, PreTrainedModel
 
 from cli.errors import UserError
 from encoders.attention.pattern import Pattern, earlier, whole_text
+from encoders.attention.prepending import PLACES, placeholders
 from encoders.attention.unpadded import UNPADDED, Segments
 from encoders.tokens import Batch
 from poolers.shared.base import TEXT
 from poolers.shared.packed import Packed
-from poolers.shared.prepending import PLACES, placeholders
 
 TAKE_ANY = ("eager", "sdpa", UNPADDED)  # kernels that take any pattern; others know causal and bidirectional alone
 # Families that run without any window. The others build a window's mask always, and in Gemma 3 the kind of a layer also

@@ -11,12 +11,12 @@ import torch
 from sentence_transformers.base.modules import Module, Transformer
 from torch import Tensor
 
+from encoders.attention.prepending import PLACES, placeholders, prepend
 from encoders.attention.switch import parts, set_attention
 from encoders.encoder import LOGITS, watched
 from encoders.templates import DEFAULT, TEXT_FIELD, Template
 from encoders.tokens import TextTokenizer
 from poolers.shared.base import Pooler, RoutedStates, States, TokenView
-from poolers.shared.prepending import PLACES, placeholders, prepend
 
 Features = dict[str, Any]
 

@@ -6,9 +6,9 @@ from transformers import AutoConfig, AutoModel, AutoTokenizer
 
 from cli.compose import composed, plain
 from cli.errors import UserError
+from encoders.attention.prepending import prepend
 from encoders.attention.switch import parts
 from encoders.loading import untrained
-from poolers.shared.prepending import prepend
 from tests.families import SIZES
 
 TEXTS = ["two arrays", "the sum of two arrays is returned as a new array", "sum"]

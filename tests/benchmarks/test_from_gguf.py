@@ -7,9 +7,9 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
+from benchmarks.from_gguf import convert, main
 from cli.errors import UserError
 from encoders.backbone import model_path
-from encoders.from_gguf import convert, main
 
 NAMES = {
     "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
@@ -84,5 +84,5 @@ def test_what_is_no_gguf_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_a_base_is_a_folder() -> None:
-    with pytest.raises(UserError, match=r"encoders\.from_gguf"):
+    with pytest.raises(UserError, match=r"benchmarks\.from_gguf"):
         model_path("models/a.gguf")

@@ -1,4 +1,4 @@
-"""`python -m encoders.from_gguf <file.gguf> to=<folder>`: a GGUF file as a model folder with safetensors."""
+"""`python -m benchmarks.from_gguf <file.gguf> to=<folder>`: a GGUF file as a model folder with safetensors."""
 
 import sys
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from cli.errors import UserError, guard, quieten, reading
 USAGE = """\
 A GGUF file as a model folder that model.path= takes: weights in float32, configuration, tokenizer.
 
-usage: python -m encoders.from_gguf <file.gguf> to=<folder>
+usage: python -m benchmarks.from_gguf <file.gguf> to=<folder>
 
 Quantised weights are expanded as they are stored, so the model is the quantised one. Needs `pip install gguf`.
 """
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str]) -> None:
     files = [word for word in arguments if not word.startswith("to=")]
     folders = [word.removeprefix("to=") for word in arguments if word.startswith("to=")]
     if len(files) != 1 or len(folders) != 1 or not folders[0] or files[0].startswith("-"):
-        raise UserError("Give one file and one folder: python -m encoders.from_gguf <file.gguf> to=<folder>.")
+        raise UserError("Give one file and one folder: python -m benchmarks.from_gguf <file.gguf> to=<folder>.")
     convert(Path(files[0]), Path(folders[0]))
 
 
