@@ -1,4 +1,9 @@
-"""`python -m benchmarks.from_gguf <file.gguf> to=<folder>`: a GGUF file as a model folder with safetensors."""
+"""A GGUF file as a model folder that model.path= takes: weights in float32, configuration, tokenizer.
+
+    python -m benchmarks.from_gguf <file.gguf> to=<folder>
+
+Quantised weights are expanded as they are stored, so the model is the quantised one. Needs `pip install gguf`.
+"""
 
 import sys
 from collections.abc import Sequence
@@ -6,20 +11,9 @@ from pathlib import Path
 
 from cli.errors import UserError, guard, quieten, reading
 
-USAGE = """\
-A GGUF file as a model folder that model.path= takes: weights in float32, configuration, tokenizer.
-
-usage: python -m benchmarks.from_gguf <file.gguf> to=<folder>
-
-Quantised weights are expanded as they are stored, so the model is the quantised one. Needs `pip install gguf`.
-"""
-
 
 def main(arguments: Sequence[str]) -> None:
     """Write the folder, which appears whole or not at all. Raises `UserError`."""
-    if {"-h", "--help"} & set(arguments):
-        print(USAGE)
-        return
     files = [word for word in arguments if not word.startswith("to=")]
     folders = [word.removeprefix("to=") for word in arguments if word.startswith("to=")]
     if len(files) != 1 or len(folders) != 1 or not folders[0] or files[0].startswith("-"):

@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from torch.nn.utils import clip_grad_norm_
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
-from cli.compose import composed, help_screen, plain, readable
+from cli.compose import composed, plain, readable
 from cli.errors import UserError, guard, quieten
 from cli.limits import Limit, check_limits, real
 from corpora.docstring_pairs import training_side
@@ -56,9 +56,6 @@ LIMITS = {
 def main() -> None:
     """Pretrain the base that the words describe."""
     quieten()
-    if {"-h", "--help"} & set(sys.argv[1:]):
-        print(help_screen("pretrain"))
-        return
     pretrain(plain(composed("pretrain", readable(sys.argv[1:]))))
 
 

@@ -2,6 +2,7 @@
 
     python -m benchmarks.speed model=tiny pooler=multilayer attn=bi
     python -m benchmarks.speed model=qwen2_0_5b pooler=eos accelerator=gpu batch=256 rounds=10
+    python -m benchmarks.speed model=mistral_7b random=true     # random weights of the published shape: no hub
     ... peer=false            # without sentence-transformers, which has no pooler of routers or experts
     ... profile=20            # operations of one step that are listed; 0: none
 
@@ -16,21 +17,25 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from transformers import AutoModel, AutoTokenizer
 
 from benchmarks.contestants import Config, DenseStep, OurStep, PeerStep, Step, texts_of
-from cli.compose import composed, plain
+from cli.compose import HOME, composed, plain
 from cli.errors import UserError, guard, quieten
 from corpora.triples import Triple, read_triples
+from encoders.backbone import empty_backbone
 from encoders.precision import best_device, resolve_precision
 from training.cost import training_flops
 from training.set_up import check_devices
 
-OWN = {"batch": 64, "rounds": 5, "peer": True, "profile": 12}
+OWN = {"batch": 64, "rounds": 5, "peer": True, "random": False, "profile": 12}
 SIDES = {"cpu": 2048, "cuda": 8192}  # of the square matrices that the matrix rate is taken on
 PRODUCTS = 8
 OURS, PEER, DENSE, ENCODING, MATRICES = "training", "sentence-transformers", "dense limit", "encoding", "matrices"
@@ -48,6 +53,23 @@ def main() -> None:
     check_devices(1, device, config["accelerator"])
     if config["trainer"]["threads"]:
         torch.set_num_threads(config["trainer"]["threads"])
+    with TemporaryDirectory() as folder:
+        if own["random"]:
+            random_base(config["model"], Path(folder), device)
+            config["model"]["path"] = folder
+        measure(config, own, device)
+
+
+def random_base(model: Config, folder: Path, device: torch.device) -> None:
+    """Save a base of the shape that `model.architecture` states, with random weights and the bundled tokenizer."""
+    shape = empty_backbone(model, torch.bfloat16).config
+    with device:
+        AutoModel.from_config(shape, dtype=torch.bfloat16).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(HOME / "assets" / "tiny").save_pretrained(folder)
+
+
+def measure(config: Config, own: Mapping[str, Any], device: torch.device) -> None:
+    """Print what one cell reaches. own: values of `OWN`."""
     work = batches(config, own["batch"], own["rounds"] + 1)
     ours = OurStep(config)
     if device.type == "cuda":
@@ -59,7 +81,8 @@ def main() -> None:
     contestants: dict[str, Contestant] = {OURS: ours, **others, ENCODING: lambda batch: encode(ours, batch)}
     contestants[MATRICES] = lambda _: square_products(config, device)
     rates = in_turn(contestants, work)
-    print(f"{config['model']['name']}, {config['pooler']['name']} x {config['attn']['name']} on {described(device)}")
+    where = torch.cuda.get_device_name() if device.type == "cuda" else f"{torch.get_num_threads()} CPU thread(s)"
+    print(f"{config['model']['name']}, {config['pooler']['name']} x {config['attn']['name']} on {where}")
     print(f"{own['batch']} queries with a positive and a negative each; {own['rounds']} rounds; peak {peak}")
     kept = f"{kept_bytes(ours, work[0]) / 2**20:.2f} MiB a token are kept for the backward pass"
     print(f"{ours.setup.work.plan.token_budget:,} tokens a chunk; {kept}\n")
@@ -75,7 +98,7 @@ def arguments(words: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
         key, _, value = word.partition("=")
         if key not in own:
             rest.append(word)
-        elif key == "peer":
+        elif key in ("peer", "random"):
             own[key] = value == "true"
         elif value.isdigit():
             own[key] = int(value)
@@ -193,13 +216,6 @@ def peak_memory(device: torch.device) -> str:
     if device.type == "cuda":
         return f"{torch.cuda.max_memory_allocated() / 2**30:.2f} GiB on the GPU"
     return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB of the process"
-
-
-def described(device: torch.device) -> str:
-    """Return what computes, in words."""
-    if device.type == "cuda":
-        return torch.cuda.get_device_name()
-    return f"{torch.get_num_threads()} CPU thread{'s' * (torch.get_num_threads() > 1)}"
 
 
 def profile(step: Step, batch: Batch, rows: int, device: torch.device) -> str:

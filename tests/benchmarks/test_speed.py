@@ -69,13 +69,15 @@ def test_batches_repeat_no_text(data):
         speed.batches(cfg, 16, 1)
 
 
-def test_one_cell_is_measured(small_model, data, monkeypatch, capsys):
-    words = [f"model.path={small_model}", *WORKING, *data]
+def test_one_cell_of_random_weights_is_measured(data, monkeypatch, capsys):
+    small = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 8192}
+    shape = [f"model.architecture.{key}={value}" for key, value in small.items()]
+    words = ["model=qwen2_0_5b", *shape, "random=true", *WORKING, *data]
     monkeypatch.setattr("sys.argv", ["speed", *words, "batch=4", "rounds=1", "profile=3", "pooler=multilayer"])
     monkeypatch.setitem(speed.SIDES, "cpu", 64)
     speed.main()
     said = capsys.readouterr().out
-    assert "tiny, multilayer x causal on 1 CPU thread" in said
+    assert "qwen2_0_5b, multilayer x causal on 1 CPU thread" in said
     assert all(f"| {name} |" in said for name in ("training", "sentence-transformers", "dense limit", "encoding"))
     assert "Self CPU" in said
     assert 0.005 < float(re.findall(r"4,096 tokens a chunk; ([\d.]+) MiB a token are kept", said)[0]) < 1
