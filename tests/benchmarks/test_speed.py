@@ -70,7 +70,7 @@ def test_batches_repeat_no_text(data):
 
 
 def test_one_cell_of_random_weights_is_measured(data, monkeypatch, capsys):
-    shape = [f"model.architecture.{key}" for key in ("hidden_size=56", "num_hidden_layers=2", "vocab_size=8192")]
+    shape = [f"model.architecture.{key}" for key in ("hidden_size=56", "intermediate_size=64", "num_hidden_layers=2")]
     words = ["model=qwen2_0_5b", *shape, "random=true", *WORKING, *data]
     monkeypatch.setattr("sys.argv", ["speed", *words, "batch=4", "rounds=1", "profile=3", "pooler=multilayer"])
     monkeypatch.setitem(speed.SIDES, "cpu", 64)
