@@ -27,9 +27,7 @@ def model_path(path: str | None, weights: bool = True) -> str:
     if not path:
         raise UserError("model.path is empty. Give a folder or a hub name: model.path=Qwen/Qwen2-0.5B.")
     if path.endswith(".gguf"):
-        raise UserError(
-            f"{path} is a GGUF file. Make a folder of it: python -m benchmarks.from_gguf {path} to=<folder>."
-        )
+        raise UserError(f"{path} is a GGUF file. Make a folder: python -m benchmarks.from_gguf {path} to=<folder>.")
     folder = next((folder for folder in (Path(path).expanduser(), HOME / path) if folder.is_dir()), None)
     if folder is not None:
         _check_folder(folder, weights)
