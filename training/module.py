@@ -140,7 +140,7 @@ class StepModule(pl.LightningModule):
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Take up the position, and go on with the same chunks."""
-        self.objective.work.resize(checkpoint.get("token_budget", self.objective.work.plan.token_budget))
+        self.objective.work.resize(checkpoint["token_budget"])
         for name in POSITION:
             setattr(self, name, checkpoint["position"][name])
         self.objective.counts.update(checkpoint["counts"])
