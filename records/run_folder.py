@@ -90,6 +90,11 @@ def model_name(study: str, cell: str) -> str:
     return f"{study.replace('/', '_').replace(' ', '_')}/{cell}"
 
 
+def folder_of_scores(runs: Path, study: str) -> str:
+    """Return the name of mteb's folder for the scores of runs in <runs_dir>/<study with deviations>/<cell>."""
+    return model_name(whole_study(runs.parent, study), runs.name).replace("/", "__")
+
+
 def _fixed_words(config: dict[str, Any], words: Sequence[str]) -> list[str]:
     """Return the words that say what a study is: none where it has no name of its own.
 

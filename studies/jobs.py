@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from analysis.manifests.compared_keys import factors_between
 from cli.compose import composed, options, own_keys, plain, quoted, readable, with_recipe
 from cli.errors import UserError, nearest
 from cli.limits import Limit, check_limits
-from records.run_folder import run_folder
+from records.run_folder import folder_of_scores, run_folder
 from studies.workers import Job
 
 Config = dict[str, Any]
-Designs = dict[Path, tuple[str, list[str]]]  # folder of its runs -> its name as given, its words of train.py
+Designs = dict[Path, tuple[str, list[str], Config]]  # folder of its runs -> its name as given, its words, all its keys
 OF_A_JOB = {  # groups and keys that a study sets job by job -> what is given in their place
     **dict.fromkeys(("seed", "axes"), "Give seeds=[...]."),
     **dict.fromkeys(("pooler", "attn", "design"), "Give designs=[...]."),
@@ -28,10 +29,8 @@ class Words(NamedTuple):
 
 
 def split_words(arguments: Sequence[str]) -> Words:
-    """Give each word to the program whose key it is; what neither study.py nor evaluate.py has is train.py's.
-
-    Raises `UserError` for what is no key=value, or is a word that a study sets itself.
-    """
+    """Give each word to the program whose key it is, the rest to train.py. Raises `UserError` for a word that is no
+    key=value, or that a study sets itself."""
     of_study, scoring = own_keys("study"), own_keys("evaluate")
     of_train = {*own_keys("train"), *own_keys("encoder")}
     words = Words([], [], [])
@@ -76,17 +75,18 @@ def _designs(names: Sequence[Any], train: list[str]) -> Designs:
     for name in dict.fromkeys(map(str, names)):
         typed = with_recipe([*design_words(name), *train])
         words = readable(typed, several=False)
-        folder = run_folder(plain(composed("train", words)), words).path.parent
+        config = plain(composed("train", words))
+        folder = run_folder(config, words).path.parent
         if folder in designs:
             raise UserError(f"The designs {designs[folder][0]} and {name} are the same runs. Leave one out.")
-        designs[folder] = name, typed
+        designs[folder] = name, typed, config
     return designs
 
 
 def _of_seed(designs: Designs, seed: int, words: Words, untrained: bool) -> list[Job]:
     training, scoring = list[Job](), list[Job]()
     runs = [quoted(str(folder / f"seed{seed}")) for folder in designs]
-    for run, (name, of_design) in zip(runs, designs.values(), strict=True):
+    for run, (name, of_design, _) in zip(runs, designs.values(), strict=True):
         train = ("train.py", *of_design, f"seed={seed}", "trainer.progress=lines")
         training.append(Job(f"train {name} seed {seed}", train))
         evaluate = ("evaluate.py", f"run={run}", *words.evaluate, "progress=false")
@@ -98,10 +98,11 @@ def _of_seed(designs: Designs, seed: int, words: Words, untrained: bool) -> list
 
 def _report_words(designs: Designs, seeds: str, words: Words) -> tuple[str, ...]:
     given = [word.partition("=")[2] for word in words.evaluate if word.startswith("results=")]
-    studies, cells = list(dict.fromkeys(folder.parent for folder in designs)), [folder.name for folder in designs]
+    studies = list(dict.fromkeys(folder.parent for folder in designs))
     scores = given[-1:] or [quoted(str(study / "scores")) for study in studies]
-    # of designs of several studies, all pairs: analysis names what their folders add
-    chosen = [f"models=[{','.join(cells)}]", f"against={cells[0]}"] if len(studies) == 1 else []
+    models = [quoted(folder_of_scores(folder, config["study"])) for folder, (*_, config) in designs.items()]
+    factors = factors_between([config for *_, config in designs.values()])
+    chosen = [f"models=[{','.join(models)}]", f"against={models[0]}", f"factors=[{','.join(factors)}]"]
     out = f"out={quoted(str(studies[0] / 'tables'))}"
     return ("analysis/__main__.py", f"scores=[{','.join(scores)}]", *chosen, f"seeds=[{seeds}]", out, "report=true")
 

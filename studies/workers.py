@@ -42,8 +42,7 @@ def free_memory() -> dict[str, int]:
 
 
 def need(parameters: int, tokens: int) -> float:
-    """Estimate the MiB of a run on a GPU: 2 GiB and 1.25 (2 bytes a parameter + 75 sqrt(parameters) bytes a token of a
-    forward pass), as docs/performance.md has Mistral-7B (6.5 MB a token) and Qwen2-0.5B (1.6 MB); nothing else."""
+    """Estimate a run's MiB on a GPU from the two bases of docs/performance.md, with sqrt(parameters) bytes a token."""
     return 2048 + 1.25 * (2 * parameters + 75 * parameters**0.5 * tokens) / 2**20
 
 
@@ -56,9 +55,8 @@ def places(free: Mapping[str, int], of_a_run: float, cores: int) -> list[str]:
 def run_jobs(jobs: Sequence[Job], at_once: Sequence[str], modules: Sequence[str] = MODULES) -> None:
     """Run `jobs`, one in each of the `places` at_once, in their order as far as `after` allows; a line for each.
 
-    A job is a process with the memory of a server that has imported `modules` and run nothing, so its numbers are
-    those of the command by itself. What still runs is stopped where this process is (SIGINT, SIGTERM); the same jobs
-    then continue. Raises `UserError` that names those that failed.
+    A job is forked from a server that has imported `modules` and run nothing, so its numbers are the command's. What
+    still runs is stopped with this process, and continues with the same jobs. Raises `UserError` that names the failed.
     """
     os.environ.setdefault("TQDM_DISABLE", "1")  # mteb's own bars; tqdm reads it when it is first imported
     context = multiprocessing.get_context("forkserver")

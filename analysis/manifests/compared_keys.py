@@ -1,7 +1,7 @@
 """The factors of a comparison: their values in a run, and the keys that they move by themselves."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from analysis.names import suggest
@@ -98,6 +98,19 @@ def factor_value(manifest: Mapping[str, Any], factor: str) -> str:
             name = value.get("path")  # model.path=<folder> alone leaves the name of the option
         return str(name or of_value({**value, **runs})[:8])
     return as_text(value)
+
+
+def factors_between(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the factors in which runs to be made differ: pooler and attn; of a group with another option the group
+    (`template`), else the key (`objective.matryoshka`). configs: of conf/train.yaml, composed."""
+    flats, factors = [flat(config) for config in configs], dict.fromkeys(NAMED)
+    for key in dict.fromkeys(key for keys in flats for key in keys):
+        group = key.partition(".")[0]
+        if below(key, (*BOOKKEEPING, *factors)) or len({as_text(keys.get(key)) for keys in flats}) == 1:
+            continue
+        options_of = {config[group].get("name") for config in configs if isinstance(config[group], dict)}
+        factors[group if len(options_of) > 1 else key] = None
+    return list(factors)
 
 
 def moved_by(factor: str) -> tuple[str, ...]:

@@ -27,8 +27,9 @@ def test_seed_by_seed_designs_are_trained_scored_and_compared(tmp_path):
     assert score.after == ("train model1 seed 2",)
     assert start.words[1:3] == (f"run=[{run},'{study}/mean-bi/seed2']", "untrained=only")
     assert start.after == ("train model1 seed 2", "train mean-bi seed 2")
-    assert report.words[1:4] == (f"scores=['{study}/scores']", "models=[eos-causal,mean-bi]", "against=eos-causal")
-    assert report.words[4:6] == ("seeds=[0,2]", f"out='{study}/tables'")
+    first, cells = "'bundled+lora.r-8__eos-causal'", "'bundled+lora.r-8__eos-causal','bundled+lora.r-8__mean-bi'"
+    assert report.words[1:4] == (f"scores=['{study}/scores']", f"models=[{cells}]", f"against={first}")
+    assert report.words[4:7] == ("factors=[pooler,attn]", "seeds=[0,2]", f"out='{study}/tables'")
     assert set(report.after) == {job.name for job in listed if job.words[0] == "evaluate.py"}
 
 
@@ -37,6 +38,14 @@ def test_the_default_is_the_paper_s_five_designs_and_both_means_with_three_seeds
     cells += ["mean-causal", "mean-bi"]
     runs = [f"{kind} {cell} seed {seed}" for seed in range(3) for kind in ("train", "score") for cell in cells]
     assert [job.name for job in jobs() if "report" not in job.name] == runs
+
+
+def test_a_report_is_of_the_study_s_designs_alone_and_all_that_they_differ_in_is_a_factor(tmp_path):
+    designs = ["eos-causal", "mean", "landmark", "matryoshka", "echo_long", "llm2vec"]
+    report = jobs(f"designs=[{','.join(designs)}]", "seeds=[0]", f"runs_dir={tmp_path}")[-1].words
+    assert report[4] == "factors=[pooler,attn,template,max_length,init.merge,objective.matryoshka]"
+    assert report[2].startswith("models=['bundled__eos-causal','bundled+pooler.pool_eos-false__mean-causal'")
+    assert report[1].count(str(tmp_path)) == len(designs) == report[2].count("__")
 
 
 def test_a_design_is_named_with_another_attention_than_its_own():
