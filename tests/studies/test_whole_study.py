@@ -31,15 +31,8 @@ def training_words(small_model, tmp_path_factory):
 def study(training_words, tmp_path_factory):
     """Its folder; it was killed after its first job."""
     folder = tmp_path_factory.mktemp("study")
-    words = [
-        "study.py",
-        "seeds=[0]",
-        "jobs=1",
-        "untrained=true",
-        f"designs=[{','.join(DESIGNS)}]",
-        *training_words(folder),
-        *SCORED,
-    ]
+    words = ["study.py", "seeds=[0]", "jobs=1", "untrained=true", f"designs=[{','.join(DESIGNS)}]"]
+    words += [*training_words(folder), *SCORED]
     first = subprocess.Popen([sys.executable, *words], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     next(line for line in first.stdout if line.startswith("[1 of 6] train eos-causal seed 0 ended"))
     first.send_signal(signal.SIGTERM)
