@@ -11,11 +11,13 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from encoders.adapter import add_adapter, in_adapter
 from encoders.attention.pattern import pattern_of
-from encoders.attention.switch import one_text_each, set_attention
+from encoders.attention.prepending import prepend
+from encoders.attention.switch import one_text_each, parts, set_attention
 from encoders.backbone import empty_backbone
 from encoders.encoder import Encoder, experts_of
 from encoders.mixse import mixture_of
 from encoders.precision import best_device, resolve_precision
+from encoders.templates import template_of
 from encoders.tokens import check_positions
 from poolers.shared.base import TEXT
 from poolers.shared.registry import build_pooler
@@ -126,6 +128,7 @@ def check(config: Config) -> None:
     t, length, device = config["trainer"], config["max_length"], best_device(config["accelerator"]).type
     encoder, objective = empty_encoder(config), objective_class(config["objective"]["name"])
     objective.check_width(config["objective"], encoder.pooler.embedding_dim)
+    prepend(encoder.backbone, parts(encoder.backbone)[0], template_of(config).prepended)  # refuses too many layers
     numbers = ", ".join(f"{key} {n:,}" for key, n in parameters(encoder).items())
     batch, steps, devices = t["global_batch_size"], t["max_steps"], t["devices"] * t["num_nodes"]
     epoch = steps is None  # of how many steps the data alone say
