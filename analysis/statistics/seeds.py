@@ -14,7 +14,7 @@ from analysis.statistics.arrays import Bools, Floats, Ints
 from analysis.statistics.intervals import student_reach
 
 FEWEST_SEEDS = 3  # of each design, for a statement about designs
-SAME_DESIGN = (114, 315)  # pairs of runs of one design with p <= .05 over 56 tasks, of all: `make study`, ten seeds
+SAME_DESIGN = (65, 315)  # pairs of runs of one design with p <= .05 over 56 tasks, of all: `make study`, ten seeds
 NOISE = 1e-24  # squares below it are float noise of scores within 1
 OTHERS = 2  # degrees of freedom that the seeds of all designs are worth beside a design's own
 Part = tuple[Any, Any]  # of each design: a part of the squared error and its degrees of freedom
