@@ -1,4 +1,4 @@
-"""Stored scores, of three seeds: what pairs.csv says of them, anew by numpy, scipy and statsmodels, from docs/statistics.md."""
+"""Stored scores of three seeds: what pairs.csv says of them, anew by numpy, scipy and statsmodels."""
 
 import json
 from pathlib import Path
