@@ -64,7 +64,8 @@ def _compared(designs: dict[str, Design], settings: Settings) -> list[str]:
     if settings.models:
         chosen = []
         for pattern in settings.models:
-            matches = [label for label in ordered if _matches(pattern, label, designs[label])]
+            named = [label for label in ordered if _spellings(pattern) & names_of(label, designs[label])]
+            matches = named or [label for label in ordered if _matches(pattern, label, designs[label])]
             if not matches:
                 every = {name for label in ordered for name in names_of(label, designs[label])}
                 raise UserError(f"models= names {pattern!r}, which is not among the scores. {suggest(pattern, every)}")

@@ -46,6 +46,8 @@ def read_csv(path: Path, factors: tuple[str, ...] = ()) -> Source:
     if len(nameless):
         raise UserError(f"{nameless['source'].iloc[0]}: model or task is empty. Fill it in, or remove the line.")
     levels = [name for name in factors if name.lower() in long and name.lower() not in LONG]
+    if "seed" in long:
+        long = long.assign(seed=long["seed"].map(_seed))
     designs = _designs(long, levels)
     long = long[[name for name in long if name in (*LONG, "source")]]
     return Source(path, table(_scored(long if "task" in lower else long[long["score"] != ""])), designs, types, notes)
@@ -60,6 +62,10 @@ def _cells(path: Path) -> pd.DataFrame:
         )
     lines = cells.index + 2
     cells = cells.set_axis(cells.columns.str.strip(), axis=1).apply(lambda column: column.str.strip())
+    names = cells.columns.str.lower()
+    if names.has_duplicates:
+        raise UserError(f"{path} has the column {names[names.duplicated()][0]!r} twice. Rename or remove one.")
+    cells = cells[[name for name in cells if name.lower() != "source"]]
     kept = cells.ne("").any(axis=1)
     if not kept.any() or cells.shape[1] < 2:
         raise UserError(f"{path} holds no table of scores. It needs a header and lines with commas. {REMEDY}")
@@ -110,6 +116,11 @@ def _scored(cells: pd.DataFrame) -> pd.DataFrame:
         raise UserError(f"{row['source']}: the score of {row['task']} is {row['score']!r}, not a number. Mend it.")
     problems = cells["source"] + ": there is no score of " + cells["task"] + " for " + cells["model"] + "."
     return cells.assign(score=numbers, problem=np.where(missing, problems, ""))
+
+
+def _seed(text: str) -> str:
+    """Return 0 for 00 and 0.0, so that one seed has one name."""
+    return str(int(text.removesuffix(".0"))) if re.fullmatch(r"\d+(\.0)?", text) else text
 
 
 def _number(text: str) -> float:

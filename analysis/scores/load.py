@@ -115,11 +115,13 @@ def _on_one_scale(source: Source) -> Source:
         raise UserError(f"{where} is {row['score']:g}, outside {-limit:g} to {limit:g}. Mend it.")
     if limit == 1:
         return source
-    models, tasks = (sizes.groupby(usable[what], sort=False).max() for what in ("model", "task"))
+    models = sizes.groupby([usable["model"], usable["seed"]], sort=False).max()
+    tasks = sizes.groupby(usable["task"], sort=False).max()
     low = models[(models > 0) & (models <= 1)]
     if len(low):
+        run = " seed ".join(filter(None, low.index[0]))
         raise UserError(
-            f"{source.path}: scores are 0-100 (largest {top:g}), but those of model {low.index[0]} all lie within 1:"
+            f"{source.path}: scores are 0-100 (largest {top:g}), but those of model {run} all lie within 1:"
             " the scales are mixed. Mend the one or the others."
         )
     note = f"{source.path.name}: scores are 0-100 (largest {top:g}) and were divided by 100"
@@ -147,6 +149,12 @@ def _check_once(frame: pd.DataFrame) -> None:
         where = f"{both.iloc[0]} and {both.iloc[1]}"
         mend = "Remove one of them, or give studies of other bases other names."
         raise UserError(f"{row['model']}{seed} has two scores on {row['task']}: {where}. {mend}")
+    named = frame.groupby("model")["seed"].transform(lambda of: (of != "").any())
+    bare = frame[named & (frame["seed"] == "")]
+    if len(bare):
+        row = bare.iloc[0]
+        where = f"{row['source']}: {row['model']} has no seed here and one elsewhere"
+        raise UserError(f"{where}. Give each of its scores a seed.")
 
 
 def _types(frame: pd.DataFrame, own: dict[str, str]) -> dict[str, str]:
@@ -154,6 +162,8 @@ def _types(frame: pd.DataFrame, own: dict[str, str]) -> dict[str, str]:
     types: dict[str, str] = {}
     for row in frame[frame["problem"] == ""].drop_duplicates(["task", "type"]).itertuples():
         kind = row.type or types.get(row.task) or type_of(row.task, own, row.source)
+        if kind == "All":
+            raise UserError(f"{row.source}: the type All stands for all tasks together. Give {row.task} another type.")
         other = types.setdefault(row.task, kind)
         if other != kind:
             raise UserError(f"{row.source}: task {row.task} has the type {kind}, elsewhere {other}. Mend one.")

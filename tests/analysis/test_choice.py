@@ -35,6 +35,11 @@ def test_models_fix_the_order_and_take_globs(filled, read_words):
     assert list(full.compared.designs) == ["multilayer-bi", "eos-causal", "mean-causal", "zeta-causal"]
 
 
+def test_a_name_goes_before_the_glob_that_it_is_too(tmp_path, read_words):
+    (tmp_path / "wide.csv").write_text("model,STS12,STS13\nm1,.5,.6\nm[1],.4,.5\nm2,.3,.4\n")
+    assert list(read_words(f"scores={tmp_path}/wide.csv", "models=['m[1]',m2]").compared.designs) == ["m[1]", "m2"]
+
+
 def test_a_published_model_answers_to_its_name_on_the_hub(tmp_path, read_words):
     (tmp_path / "wide.csv").write_text("model,STS12,STS13\nBAAI__bge-m3,.5,.6\nBAAI__bge-en,.4,.5\nx/y,.3,.4\n")
     words = (f"scores={tmp_path / 'wide.csv'}", "against=BAAI/bge-m3")

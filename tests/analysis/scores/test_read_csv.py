@@ -66,6 +66,11 @@ def test_long_with_type_and_seed(run):
         ),
         ("model,SciFact,BIOSSES\na,70,101\nb,71,80\n", "is 101, outside -100 to 100"),
         ("model,SciFact\na,.7\nb,.8\n", "Only one task is left: SciFact"),
+        ("model,task,score,seed\na,STS12,.1,0\na,STS13,.1,\n", "a has no seed here and one elsewhere"),
+        ("model,task,score,seed\na,STS12,.1,0\na,STS12,.2,00\n", r"a \(seed 0\) has two scores on STS12"),
+        ("model,task,score,seed\na,STS12,70,0\na,STS12,.7,1.0\n", "those of model a seed 1 all lie within 1"),
+        ("model,task,score,Score\na,STS12,.1,.2\n", "has the column 'score' twice"),
+        ("model,task,score,type\na,x,.1,All\n", "the type All stands for all tasks together. Give x another type"),
     ],
 )
 def test_bad_csv_is_told_in_one_line(run, text, message):
