@@ -128,7 +128,8 @@ def latex(table: Table) -> str:
     notes = "".join(rf"\par\smallskip{{\scriptsize {escape_latex(note)}}}" + "\n" for note in table.footnotes)
     floats = []
     for head, part in zip(heads, parts, strict=True):
-        styler = pd.DataFrame(part, columns=header).style.hide(axis="index")
+        safe = [[re.sub(r"^(?=[\[*])", "{}", first), *others] for first, *others in part]  # else an option of \\
+        styler = pd.DataFrame(safe, columns=header).style.hide(axis="index")
         body = styler.to_latex(column_format=form, hrules=True)
         floats.append(
             f"\\begin{{table*}}[tp]\n\\centering{head}\\smallskip\n{SMALL if len(part) > LONG / 2 else ''}"

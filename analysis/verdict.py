@@ -25,6 +25,8 @@ def verdict(compared: Comparison) -> str:
     found = pairs[pairs["significant"] == BOTH].sort_values("p")
     power = compared.unit.points(float(pairs["detectable"].median()))
     could = f"ith {seeds_text(pairs[pairs['p'].notna()])} a difference of {power} would be found in 80 %."
+    if few := int(pairs["p"].isna().sum()):
+        could += f" {count_of(few, 'pair')} with fewer than {FEWEST_SEEDS} seeds: not tested over seeds."
     if found.empty:
         closest = pairs.loc[pairs["p"].idxmin()]
         head = _differ(pairs, compared, 0) + (":" if len(pairs) == 1 else ". Closest:")

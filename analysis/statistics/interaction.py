@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import fdtrc
 
 from analysis.statistics.arrays import Floats, Ints, blocks, length
-from analysis.statistics.seeds import NOISE, Spreads, squared_error
+from analysis.statistics.seeds import NOISE, Spreads, copies, squared_error
 from analysis.statistics.sign_flip import CELLS, SEED, counted_p
 
 DRAWS = 9_999
@@ -35,7 +35,7 @@ class Permuted:
 
 @dataclass(frozen=True)
 class OverSeeds:
-    """F with its degrees of freedom and p over `n_seeds` seeds; all nan below two seeds."""
+    """F with its degrees of freedom and p over `n_seeds` seeds; all nan below two. Copies of one run are one seed."""
 
     n_seeds: int
     F_seeds: float = np.nan
@@ -106,8 +106,8 @@ def over_seeds(cube: Floats, contrasts: Floats, sizes: Sequence[int]) -> OverSee
     """
     own = [runs[:, ~np.isnan(runs).any(axis=0)] for runs in cube]
     n, (designs, k), seeds = cube.shape[1], contrasts.shape, min(runs.shape[1] for runs in own)
-    if seeds < 2:
-        return OverSeeds(seeds)
+    if seeds < 2 or copies(cube).all():
+        return OverSeeds(min(seeds, 1))
     counts, starts = np.array(sizes), np.cumsum([0, *sizes[:-1]])
     of, free = np.repeat(np.arange(len(sizes)), counts), k * (len(sizes) - 1)
     tasks = np.stack([runs.mean(axis=1) for runs in own], axis=1) @ contrasts
@@ -141,8 +141,8 @@ def effect_over_seeds(of: Spreads, contrasts: Floats) -> OverSeeds:
     """
     vectors, seeds = of.means.T @ contrasts, int(of.counts.min())
     n, k = vectors.shape
-    if min(n, seeds) < 2:
-        return OverSeeds(seeds)
+    if min(n, seeds) < 2 or of.one_run.all():
+        return OverSeeds(min(seeds, 1) if of.one_run.all() else seeds)
     mean, shares = vectors.mean(axis=0), (contrasts**2).sum(axis=1) / k
     with_task, tests = np.cov(vectors.T).reshape(k, k) / n, []
     for of_seeds, df in ((of.of_seeds, of.df[0]), of.shrunk()):

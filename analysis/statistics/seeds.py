@@ -90,7 +90,7 @@ def spreads(cube: Floats) -> Spreads:
     total = np.where(several, (away**2).sum(axis=-1), 0.0).sum(axis=-1, keepdims=True)
     pooled = np.where(several.sum(axis=-1, keepdims=True) > 2, total / np.maximum(free, 1), np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        of_seeds, of_rest = squares / (tasks * counts)
+        of_seeds, of_rest = np.where(counts > 1, squares, np.nan) / (tasks * counts)
     return Spreads(means, counts, of_seeds, of_rest, pooled, one_run)
 
 

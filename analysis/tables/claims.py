@@ -22,6 +22,7 @@ from cli.errors import UserError, nearest
 
 AHEAD, LEVEL = KINDS = ("ahead", "level")
 FORM = "Write a list of {claim: <sentence>, ahead: <design>, behind: <design>}."
+LEVEL_P = " Of a level claim, p and Holm p are those of equivalence."
 HOLDS, OTHER_WAY, NO_RUNS = "significant", "significant in the opposite direction", "no runs"
 DIFFERENT, NO_DIFFERENCE, EQUIVALENT = "significantly different", "no significant difference", "equivalent"
 TESTED = ["mean_difference", "low", "high", "p", "p_holm", "p_wilcoxon", "p_wilcoxon_holm"]
@@ -52,8 +53,11 @@ def section(compared: Comparison) -> Section | None:
     claims = [_named(claim, labels, compared) for claim in read_claims(settings.claims)]
     tests = _tests(compared, claims)
     if tests.empty:
-        name = claims[0].ahead
-        raise UserError(f"claims= names no two designs that are compared, but {name!r}. {suggest(name, labels)}")
+        claim = claims[0]
+        if {claim.ahead, claim.behind} <= {*compared.matrix.columns}:
+            raise UserError(f"claims= names no type that is compared. {suggest(claim.type, compared.blocks)}")
+        names = f"{claim.ahead!r} and {claim.behind!r}"
+        raise UserError(f"claims= names no two designs that are compared, but {names}. {suggest(claim.ahead, labels)}")
     table = pd.DataFrame([_judged(claim, tests) for claim in claims])
     counts = ", ".join(f"{count} x {name}" for name, count in Counter(table["verdict"]).items())
     note = f"Claims that hold: {table['holds'].sum()} of {len(table)} ({counts})."
@@ -62,6 +66,7 @@ def section(compared: Comparison) -> Section | None:
         f"Mean difference, ahead minus behind, with its {level(settings.alpha)} interval;"
         f" {family_text(tests, 'claim')}. A claim holds (bold) where it is significant over tasks and seeds; that"
         f" designs are level, where they are equivalent within {compared.unit.margin(settings.rope)}."
+        f"{LEVEL_P * (LEVEL in set(table['kind']))}"
     )
     formats = dict.fromkeys(("p over tasks and seeds", "Holm p", "p Wilcoxon"), p_text)
     emphasis = {(k, "Verdict"): BEST for k in np.flatnonzero(table["holds"])}
@@ -74,10 +79,25 @@ def read_claims(path: Path) -> tuple[Claim, ...]:
     import yaml
 
     try:
-        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return tuple(Claim(**entry) for entry in entries)
+        claims = tuple(Claim(**entry) for entry in yaml.safe_load(path.read_text(encoding="utf-8")))
+        for claim in claims:
+            _check(claim)
+        if not claims:
+            raise ValueError("there is no claim")
+        return claims
     except (OSError, ValueError, TypeError, yaml.YAMLError, RecursionError) as error:
         raise UserError(f"claims={path} cannot be read: {' '.join(str(error).split())}. {FORM}") from error
+
+
+def _check(claim: Claim) -> None:
+    """Raise ValueError for an entry of another kind, which YAML makes of a number or a list."""
+    *texts, published = claim
+    if wrong := [text for text in texts if not isinstance(text, str)]:
+        raise ValueError(f"{wrong[0]} must be a text, in quotes")
+    if claim.ahead == claim.behind:
+        raise ValueError(f"{claim.ahead} is ahead and behind")
+    if published is not None and not (isinstance(published, int | float) and abs(published) <= 1):
+        raise ValueError(f"published: {published} must be a number from -1 to 1 (points divided by 100)")
 
 
 def _named(claim: Claim, labels: dict[str, str], compared: Comparison) -> Claim:
@@ -115,6 +135,8 @@ def _judged(claim: Claim, tests: pd.DataFrame) -> dict[str, Any]:
     significant, higher = test["significant"] == BOTH, test["mean_difference"] > 0
     if test["n_seeds"] < FEWEST_SEEDS:
         return row | {"verdict": f"no claim: {test['n_seeds']} of {FEWEST_SEEDS} seeds"}
+    if np.isnan(test["p"]):
+        return row | {"verdict": "no claim: not tested over seeds"}
     if claim.published is not None:
         same = "same" if (claim.published > 0) == higher else "opposite"
         row["sign"] = same if significant else NO_DIFFERENCE

@@ -61,7 +61,7 @@ def _tested(means: Floats, of: Spreads, places: Places, settings: Settings, leve
     first, second = places
     d = rounded(means[second] - means[first], settings.decimals) + 0.0  # -0. is 0.
     seeds, ranks = pair_test(of, first, second), signed_rank(d, settings.decimals)
-    (mean, error), confidence = mean_and_error(d), 1 - settings.alpha
+    (mean, error), confidence = mean_and_error(rounded(means[second] - means[first], 12) + 0.0), 1 - settings.alpha
     over_tasks = student_reach(error, max(1, d.shape[1] - 1), confidence)
     half = np.where(np.isnan(seeds.mean), over_tasks, reach(seeds, confidence))
     columns = {"mean_difference": mean, "low": mean - half, "high": mean + half}

@@ -34,7 +34,7 @@ def factor_table(designs: Mapping[str, Design]) -> pd.DataFrame:
     for label, design in designs.items():
         of_design = dict(getattr(design, "factors", None) or {"pooler": design.pooler, "attn": design.attn})
         known, training = any(of_design.values()), "after" if design.trained else "before"
-        rows[label] = {**of_design, "training": training} if known else {}
+        rows[label] = {**of_design, "training": of_design.get("training", training)} if known else {}
     names = list(dict.fromkeys(name for row in rows.values() for name in row))
     return pd.DataFrame([[row.get(name, "") for name in names] for row in rows.values()], list(rows), names)
 

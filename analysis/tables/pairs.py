@@ -43,9 +43,9 @@ def section(compared: Comparison) -> Section:
 
 def _reach(pairs: pd.DataFrame, alpha: float) -> list[str]:
     """Say where so few tasks allow no Wilcoxon p at the level."""
-    least = pairs["p_min"].min()
+    least = min(1.0, 2.0 ** (1 - int(pairs["n_tasks"].iloc[0])))
     text = f"With {pairs['n_tasks'].iloc[0]} tasks no Wilcoxon p can be below {p_text(least)}, whatever the scores."
-    return [text] if not passes(least, alpha) else []
+    return [text] if least > alpha else []
 
 
 def _figures(compared: Comparison) -> list[Drawing]:
@@ -70,10 +70,10 @@ def pair_table(compared: Comparison) -> Table:
     differences = zip(map(unit.signed, rows["mean_difference"]), rows["significant"], strict=True)
     columns = _sized(rows, compared, [marked(*both) for both in differences])
     columns |= {title: rows[name].to_numpy() for name, title in names.items()}
-    over, of_seeds = (f" and {seeds_text(rows)}", "p over tasks and seeds, and ") if seeds else ("", "")
+    of_seeds = "p over tasks and seeds, and " if seeds else ""
     caption = (
-        f"Mean difference over {compared.over}{over} with its {level(compared.settings.alpha)} interval, {of_seeds}p of"
-        f" the exact Wilcoxon signed-rank test over tasks; {family_text(rows)}; {marks_text(rows)}."
+        f"Mean difference over {_over(rows, compared)} with its {level(compared.settings.alpha)} interval,"
+        f" {of_seeds}p of the exact Wilcoxon signed-rank test over tasks; {family_text(rows)}; {marks_text(rows)}."
     )
     if seeds:
         columns[f"Within {margin}"] = np.where(rows["equivalent"], "yes", "-")
@@ -81,6 +81,13 @@ def pair_table(compared: Comparison) -> Table:
         caption += f" A difference of {found} is found in 80 %; within {margin}: two one-sided tests pass (Holm)."
     formats = dict.fromkeys(names.values(), p_text)
     return compared.table("pairs", "Pairs of designs", caption, pd.DataFrame(columns), formats=formats)
+
+
+def _over(rows: pd.DataFrame, compared: Comparison) -> str:
+    """Return what intervals are over: "56 tasks and 3 seeds"; of a design with fewer seeds it is tasks alone."""
+    tested = rows["p"].notna()
+    alone = "" if tested.all() else " (tasks alone for pairs without p)"
+    return f"{compared.over} and {seeds_text(rows[tested])}{alone}" if tested.any() else compared.over
 
 
 def _sized(rows: pd.DataFrame, compared: Comparison, differences: list[str]) -> dict[str, Any]:
@@ -101,7 +108,7 @@ def wilcoxon_table(compared: Comparison) -> Table:
     columns["Holm p"] = rows["p_wilcoxon_holm"].to_numpy()
     stars = ", ".join(f"{'*' * (k + 1)} p <= {at:g}" for k, at in enumerate(levels))
     caption = (
-        f"Mean difference over {compared.over} with its interval, and W and p of the exact two-sided Wilcoxon"
+        f"Mean difference over {_over(rows, compared)} with its interval, and W and p of the exact two-sided Wilcoxon"
         f" signed-rank test over tasks; {family_text(rows)}. Stars by the uncorrected p: {stars}."
     )
     formats = {"W": "{:g}".format, "p": p_text, "Holm p": p_text}

@@ -71,6 +71,7 @@ def test_every_key_is_an_argument():
         (["score=x"], "no key 'score' in conf/analysis.yaml. Nearest: scores"),
         (["models=a,b"], r"Write a list: models=\[a,b\]"),
         (["missing=drop"], "missing=drop must be one of auto, fail"),
+        (["out="], "out= is empty"),
         (["alpha=0"], "alpha=0 must be a number, at least 1e-06 and below 1"),
     ],
 )

@@ -119,7 +119,12 @@ def test_fewer_than_three_seeds_make_no_claim(seeds, words):
         ("claim: a", "cannot be read"),
         ("- {claim: a, ahead: b, behind: c, publish: 1}", "publish"),
         ("- {claim: a, ahead: b, behind: c, kind: levle}", "kind: levle is not known. Nearest: level"),
-        ("- {claim: a, ahead: eos-casual, behind: eos-bi}", "'eos-casual'. Nearest: eos-causal"),
+        ("- {claim: a, ahead: eos-casual, behind: eos-bi}", "'eos-casual' and 'eos-bi'. Nearest: eos-causal"),
+        ("[]", "there is no claim"),
+        ("- {claim: a, ahead: 5, behind: c}", "5 must be a text"),
+        ("- {claim: a, ahead: b, behind: b}", "b is ahead and behind"),
+        ("- {claim: a, ahead: b, behind: c, published: 1.66}", "published: 1.66 must be a number from -1 to 1"),
+        ("- {claim: a, ahead: multilayer-bi, behind: eos-causal, type: sts}", "names no type .* Nearest: STS"),
     ],
 )
 def test_wrong_lists(tmp_path, text, message):

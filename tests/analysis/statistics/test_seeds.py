@@ -5,6 +5,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from analysis.statistics.contrasts import helmert
+from analysis.statistics.interaction import effect_over_seeds, over_seeds
 from analysis.statistics.seeds import compare_runs, copies, outside, pair_test, reach, spreads, two_sided
 
 FIRST, SECOND = np.array([0]), np.array([1])
@@ -146,6 +148,8 @@ def test_copies_of_one_run_are_no_seeds_and_have_no_spread():
     assert copies(cube).tolist() == [True, True, False, False, False, False]
     (seeds, _), own = spreads(cube).shrunk(), spreads(cube[2:]).shrunk()[0]
     np.testing.assert_allclose(seeds, [0, 0, *own])
+    over = effect_over_seeds(spreads(cube[:2]), helmert(2)), over_seeds(cube[:2], helmert(2), [10, 10])
+    assert [test.n_seeds for test in over] == [1, 1]
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from analysis.formats import operations
 from analysis.manifests.designs import Design, Run
 from analysis.tables.costs import costs, training_flops
 
@@ -23,10 +22,6 @@ def test_stages_count_with_the_run():
 @pytest.mark.parametrize("manifest", [{}, {"flops": 100, "merged": [{"objective": "mntp"}]}])
 def test_what_is_not_stated_is_unknown_and_not_zero(manifest):
     assert training_flops(design({"flops": 100}, manifest)) is None
-
-
-def test_printed_with_a_letter_for_the_size():
-    assert [operations(x) for x in (None, 12.0, 6.21e12, 1.5e15, 2e18)] == ["-", "12", "6.21 T", "1.5 P", "2 E"]
 
 
 def test_speed_is_a_mean_and_memory_a_maximum_over_seeds():

@@ -54,6 +54,7 @@ def test_numbers_have_the_units_of_the_field():
 
 
 def test_latex_escapes_and_breaks_long_tables():
+    assert r"{}[m] & 1" in latex(Table("g", "G", "", pd.DataFrame({"Design": ["[m]"], "n": [1]})))
     frame = pd.DataFrame({"Pair": ["b_1 - a & 5%"], "n": [-0.5], "p": ["< 0.001"]})
     text = latex(Table("g", "G", "A & b ± 1.", frame, emphasis={(0, "n"): BEST}, footnotes=("a: x_y",)))
     assert r"b\_1 $-$ a \& 5\% & \textbf{$-$0.500} & $<$ 0.001 \\" in text
