@@ -137,9 +137,8 @@ def forest(compared: Comparison) -> Drawing:
     used = rows["significant"].unique()
     looks = {LEGEND[look]: {"markersize": 5, "linewidth": 1.3, **LOOKS[look]} for look in LOOKS if look in used}
     legend(figure, looks, loc="outside lower center", ncols=1)
-    over = " and seeds" if rows["n_seeds"].max() >= FEWEST_SEEDS else ""
     caption = (
-        f"Mean difference over {compared.over}, each minus {one}, with its {level(compared.settings.alpha)} interval"
-        f" over tasks{over}, not corrected. {sentence}"
+        f"Mean difference over {_over(rows, compared)}, each minus {one}, with its"
+        f" {level(compared.settings.alpha)} interval, not corrected. {sentence}"
     ).strip()
     return Drawing(LEADING, "Differences with intervals", caption, figure)
