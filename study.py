@@ -13,7 +13,7 @@ def main() -> None:
     from cli.compose import composed, help_screen, plain, readable, with_recipe
     from encoders.limits import SHARED_GPU
     from evaluation.command import check_words
-    from studies.jobs import split_words, study_jobs
+    from studies.jobs import design_words, split_words, study_jobs
     from studies.workers import run_jobs
 
     if {"-h", "--help"} & set(sys.argv[1:]):
@@ -22,7 +22,8 @@ def main() -> None:
     words = split_words(sys.argv[1:])
     config = plain(composed("study", words.study))
     jobs = study_jobs(config, words)
-    train = composed("train", readable(with_recipe(words.train), several=False))
+    first = design_words(str(config["designs"][0]))  # with its words, since a key may be of its pooler alone
+    train = composed("train", readable(with_recipe([*first, *words.train]), several=False))
     check_words(words.evaluate, train.model.path)  # before hours of training, not after them
     at_once, why = _at_once(config["jobs"], plain(train))
     print(f"{len(jobs)} jobs, {len(at_once)} at a time: {why}.", flush=True)

@@ -26,7 +26,7 @@ TOUR = {
         f"evaluate.py run='runs/tour/*/seed0' {SCORED}",
         "-m analysis scores=runs/tour/scores against=eos-causal report=true",
     ],
-    "a study by one command": [f"study.py designs=[mean-bi] seeds=[0] study=small tasks_dir=tasks {PAIRS}"],
+    "a study by one command": [f"study.py designs=[mean-bi] seeds=[0] pooler.pool_eos=false tasks_dir=tasks {PAIRS}"],
     "published designs": [
         "train.py -m design=sgpt,bellm,nv_embed,echo,prompteol,repllama,e5,gritlm,matryoshka study=tour " + PAIRS,
     ],
