@@ -28,6 +28,8 @@ def table(**columns: Kind) -> Callable[[Path], Content]:
         rows = read_rows(path, columns)
         if len({row[last] for row in rows}) < 2:
             raise UserError(f"{path} has one value of {last} alone, so nothing to score. It needs two or more.")
+        if wrong := [i for i, row in enumerate(rows, 1) if columns[last] is int and row[last] not in (0, 1)]:
+            raise UserError(f"{path}, record {wrong[0]}: '{last}' must be 0 or 1. Mend the line.")
         return {"test": {name: [row[name] for row in rows] for name in columns}}
 
     return read

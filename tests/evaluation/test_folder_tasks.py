@@ -30,10 +30,12 @@ def test_the_scale_of_grades_and_the_main_score_reach_mteb(folder: Path) -> None
     assert (task.metadata.main_score, task.metadata.prompt) == ("pearson", "p")
 
 
+PAIR = '{"sentence1": "a", "sentence2": "b", "labels": %d}\n'
 UNEQUAL = '{"text": "a", "human_summaries": ["b"], "machine_summaries": ["c"], "relevance": [1, 2]}'
 BROKEN = [
     ("Graded/test.jsonl", '{"sentence1": "a", "sentence2": "b"}', "line 1: the column 'score' is missing"),
     ("Graded/test.jsonl", "", "is empty"),
+    ("Pairs/test.jsonl", PAIR % 1 + PAIR % 5, "record 2: 'labels' must be 0 or 1"),
     ("Classes/test.jsonl", '{"text": "a", "label": "unheard"}', "label 'unheard' does not occur in train.jsonl"),
     ("Asked/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq0\tnowhere\t1\n", "line 2: its query or document"),
     ("Asked/qrels/test.tsv", "q0\td0\t0\n", "no relevant document"),

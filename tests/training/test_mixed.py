@@ -83,6 +83,8 @@ def test_chunks_and_gradcache_equal_the_parts_summed_by_plain_autograd(config):
     """The reference embeds each text alone, and sums the parts of a mixed batch by their weights."""
     cfg = config("objective.hard_negatives=1", "trainer.gradcache=true", "trainer.chunk_size=2")
     objective = Mixed(set_up(cfg), [*PAIRS, *CLASSES, *GRADED], [])
+    with pytest.raises(UserError, match="The scores of all 2 held-out graded pairs are equal"):
+        Mixed(set_up(cfg), PAIRS, [GRADED[0], GRADED[2]])
     encoder, tokenizer = objective.work.encoder, objective.work.tokenizer
     for name, p in encoder.named_parameters():
         if "lora_B" in name:
