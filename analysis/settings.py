@@ -68,7 +68,7 @@ def settings_from(values: dict[str, Any]) -> Settings:
 
     _check_values(values)
     if values["out"] == "":
-        raise UserError("out= is empty. Name a folder, or leave out= away.")
+        raise UserError("out= is empty. Name a folder, or leave it out.")
     given = {key: value for key, value in values.items() if value is not None}
     given |= {key: [given[key]] for key in LIST_KEYS if key in given and not isinstance(given[key], list)}
     given["scores"] = _scores(given["scores"])

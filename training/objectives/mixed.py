@@ -54,7 +54,8 @@ class Mixed(Objective):
         self.validation = Validation(self.encoder, ranked, self.instruction, setup.run) if ranked else None
         self.graded = [t for t in held_out if t.kind == "graded"]
         if self.graded and len({t.grade for t in self.graded}) < 2:
-            raise UserError(f"The scores of all {len(self.graded)} held-out graded pairs are equal. Raise validation=.")
+            fault = f"The scores of all {len(self.graded)} held-out graded pairs are equal"
+            raise UserError(f"{fault}. Shuffle the file, or give another data.validation=.")
 
     @staticmethod
     def check(config: Config) -> None:
