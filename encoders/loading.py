@@ -186,10 +186,16 @@ def _precision(cfg: Config, device: torch.device) -> Precision:
 
 
 def _load_trained(encoder: Encoder, cfg: Config, run: Path, precision: Precision) -> None:
-    with reading(run, REMEDY):
-        if adapter_files(cfg):
-            merged = precision.weights is torch.float32 and not cfg["model"]["quantise"]  # others round it away
+    if adapter_files(cfg):
+        merged = precision.weights is torch.float32 and not cfg["model"]["quantise"]  # others round it away
+        with reading(run, REMEDY):
             encoder.backbone = load_adapter(encoder.backbone, cfg, run, merged)
+    load_head(encoder.pooler, run)
+
+
+def load_head(pooler: Pooler, run: Path) -> None:
+    """Give the pooler what was trained in the folder `run`. Raises `UserError` where it is not there or misfits."""
+    with reading(run, REMEDY):
         head = load_file(run / "head.safetensors")
-        check_names(str(run / "head.safetensors"), encoder.pooler.state_dict(), head, REMEDY)
-        encoder.pooler.load_state_dict(head)
+        check_names(str(run / "head.safetensors"), pooler.state_dict(), head, REMEDY)
+        pooler.load_state_dict(head)

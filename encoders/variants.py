@@ -12,12 +12,14 @@ from torch.nn import functional as F
 from cli.errors import UserError
 from encoders.attention.switch import refuse_unpadded
 from encoders.encoder import Encoder, experts_of, prove_routers
-from encoders.loading import Config, digest_of, loaded
+from encoders.loading import Config, digest_of, load_head, loaded
 from encoders.text_encoder import Chunk, TextEncoder
 from encoders.tokens import Batch
 from poolers.shared.base import Pooler
 from poolers.shared.registry import build_pooler
 from records.files import stream_seed
+
+Head = tuple[int, Path | None]
 
 
 class Variants:
@@ -55,11 +57,12 @@ class LoadedVariants:
 
 
 def load_variants(
-    cfg: Config, run: Path | None, poolers: Mapping[str, Config], seeds: Mapping[str, int] | None = None
+    cfg: Config, run: Path | None, poolers: Mapping[str, Config], heads: Mapping[str, Head] | None = None
 ) -> LoadedVariants:
     """Load the run in the folder `run`, or the untrained start of `cfg`, for `poolers` (name -> as in conf/pooler).
 
-    seeds: name -> seed that draws the pooler's parameters; None: that of `cfg` for all.
+    heads: name -> seed that draws the pooler's parameters, and run folder with trained ones, if there are any;
+    None: the seed of `cfg` for all.
     Raises `UserError` as `load_run` does, and for a pooler that does not fit the model or lacks statistics.
     """
     text_encoder = loaded(cfg, run, list(poolers.values()))
@@ -67,13 +70,15 @@ def load_variants(
     experts = experts_of(text_encoder.encoder.backbone)
     variants, fingerprints = dict[str, Pooler](), dict[str, str]()
     for name, config in poolers.items():
-        seed = stream_seed((seeds or {}).get(name, cfg["seed"]), "head")
-        pooler = build_pooler(config, usual.hidden_size, usual.num_layers, seed, experts)
+        seed, trained = (heads or {}).get(name, (cfg["seed"], None))
+        pooler = build_pooler(config, usual.hidden_size, usual.num_layers, stream_seed(seed, "head"), experts)
+        if trained:
+            load_head(pooler, trained)
         if pooler.lacks_statistics:
             raise UserError(
                 f"The variant {name} would be standardised by statistics of a corpus, which variants have none of. "
                 "Leave reference_fault.standardise out, or score pooler=moee with pooler.statistics=<file> by itself."
             )
         variants[name] = pooler.to(text_encoder.device).eval()
-        fingerprints[name] = digest_of({**cfg, "pooler": config}, run, pooler)
+        fingerprints[name] = digest_of({**cfg, "pooler": config}, trained or run, pooler)
     return LoadedVariants(text_encoder, Variants(text_encoder.encoder, variants, cfg["normalize"]), fingerprints)

@@ -15,7 +15,7 @@ from evaluation.candidates import Candidate, Config, candidates, configured
 from evaluation.instructions import MODES, read_instructions
 from evaluation.results import model_folder
 from evaluation.scoring import Options, Outcome, of_disk, score
-from evaluation.variants import check_variants, read_by, share_starts
+from evaluation.variants import check_variants, read_by, share_states
 
 LIMITS = ENCODER | {
     "overlap": real(0, "not counted", largest=1),
@@ -88,7 +88,7 @@ def run(cfg: Config) -> list[Outcome]:
 
         outcomes = [score_foreign(cfg, tasks)]
     else:
-        outcomes = _score_all(encoders if variants else share_starts(encoders), tasks, cfg)
+        outcomes = _score_all(encoders if variants else share_states(encoders), tasks, cfg)
     print(f"\n{score_table(outcomes)}\n")
     uncontrolled = " allow=[manifest]" if cfg["foreign"] else ""
     for place in dict.fromkeys(outcome.folder.parents[2] for outcome in outcomes):

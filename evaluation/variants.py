@@ -54,13 +54,13 @@ class Together:
 class VariantCandidate(Candidate):
     """A candidate whose vectors come from forward passes that all variants of `of` share. `poolers`: those of all.
 
-    seeds: of the variants whose parameters another seed than that of `of` draws.
+    heads: of variants that are runs of their own: the seed that draws the head, the folder that holds a trained one.
     """
 
     variant: str
     of: Candidate
     poolers: dict[str, Config]
-    seeds: dict[str, int] = field(default_factory=dict)
+    heads: dict[str, tuple[int, Path | None]] = field(default_factory=dict)
 
     @property
     def checkpoint(self) -> str:
@@ -74,9 +74,9 @@ class VariantCandidate(Candidate):
         def load() -> Together:
             from encoders.variants import load_variants
 
-            return Together(load_variants(config, self.of.folder or self.of.start, self.poolers, self.seeds))
+            return Together(load_variants(config, self.of.folder or self.of.start, self.poolers, self.heads))
 
-        what = [str(self.of.folder or self.of.start), config, self.poolers, self.seeds]
+        what = [str(self.of.folder or self.of.start), config, self.poolers, sorted(self.heads)]
         whole = shared(what, load, cache_dir)
         of: Any = whole.encoder
         return replace(whole, fingerprint=of.fingerprints[self.variant], columns=of.columns[self.variant])
@@ -107,37 +107,38 @@ def read_by(candidates: Sequence[Candidate], names: Sequence[str]) -> list[Candi
     return list(variants.values())
 
 
-def share_starts(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Let untrained candidates whose states are the same share their forward passes, each with its own head.
+def share_states(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Let candidates whose states are the same share their forward passes, each with its own head.
 
     The order stays, and so do vectors and fingerprints: designs and seeds of one attention differ in heads alone
-    before training.
+    before training, and after it where the backbone was frozen.
     """
     starts: dict[str, dict[str, Candidate]] = {}
     for candidate in candidates:
         config = candidate.manifest["config"]
         given = {"start", "experts"} & candidate.manifest.keys()  # by other runs
-        alone = candidate.trained or given or candidate.dim or isinstance(candidate, VariantCandidate)
+        adapted = candidate.trained and not config["backbone"]["frozen"]
+        alone = adapted or given or candidate.dim or isinstance(candidate, VariantCandidate)
         if not alone and config["pooler"].get("standardise") != "corpus":  # which needs a file of statistics
             base = f"{_states(config)} {[candidate.manifest.get(key) for key in BASE]}"
-            starts.setdefault(base, {}).setdefault(candidate.title, candidate)
+            starts.setdefault(base, {}).setdefault(f"{candidate.title} {candidate.folder}", candidate)
     shared: dict[int, Candidate] = {}
     for members in starts.values():
         first = next(iter(members.values()))
         poolers = {title: member.manifest["config"]["pooler"] for title, member in members.items()}
-        seeds = {title: member.manifest["config"]["seed"] for title, member in members.items()}
+        heads = {title: (member.manifest["config"]["seed"], member.folder) for title, member in members.items()}
         for title, member in members.items() if len(members) > 1 else ():
             shared[id(member)] = VariantCandidate(
-                member.manifest, member.results, variant=title, of=first, poolers=poolers, seeds=seeds
+                member.manifest, member.results, member.folder, variant=title, of=first, poolers=poolers, heads=heads
             )
     return [shared.get(id(candidate), candidate) for candidate in candidates]
 
 
 def _states(config: Config) -> str:
-    """Digest of all that an untrained encoder's states depend on; padding takes another kernel."""
+    """Digest of all that the states of a base without adapter depend on; padding takes another kernel."""
     from poolers.shared.registry import reads_padding
 
-    how = [config.get(key) for key in ("init", "normalize", "padding_side", "token_budget", "accelerator")]
+    how = [config.get(key) for key in ("init", "normalize", "padding_side", "token_budget", "accelerator", "compile")]
     return of_value([of_states(config), how, reads_padding(config["pooler"])])
 
 

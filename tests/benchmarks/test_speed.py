@@ -1,14 +1,11 @@
-"""What the benchmark of speed times has one loss; its tables and those of the divergences are what they say."""
+"""What the benchmark of speed times has one loss; its tables are what they say."""
 
 import json
 import re
 
-import numpy as np
-import pandas as pd
 import pytest
 
-from analysis.statistics.wilcoxon import signed_rank
-from benchmarks import divergences, speed
+from benchmarks import speed
 from benchmarks.contestants import OurStep, PeerStep, texts_of
 from cli.compose import composed, plain
 from cli.errors import UserError
@@ -79,30 +76,3 @@ def test_one_cell_of_random_weights_is_measured(data, monkeypatch, capsys):
     rows = [f"| {name} |" for name in ("training", "sentence-transformers", "dense limit", "encoding")]
     assert all(text in said for text in ("qwen2_0_5b, multilayer x causal on 1 CPU thread", "Self CPU", *rows))
     assert 0.005 < float(re.findall(r"4,096 tokens a chunk; ([\d.]+) MiB a token are kept", said)[0]) < 1
-
-
-def test_divergences_are_differences_by_task(tmp_path, monkeypatch, capsys):
-    rng = np.random.default_rng(0)
-    scores = {name: rng.random((2, 6)) for name in ("half", "half+reference_fault-one_key", "half+lora.r-8")}
-    for study, of_seeds in scores.items():
-        for seed, values in enumerate(of_seeds):
-            place = tmp_path / study / "scores" / "results" / "x__eos-causal" / f"seed{seed}@0"
-            (place / "run").mkdir(parents=True)
-            manifest = {"status": "finished", "seed": seed, "pooler": "eos", "attn": "causal", "config": {}}
-            manifest["parameters"] = {"adapter": 5, "head": 7}
-            (place / "run" / "manifest.json").write_text(json.dumps(manifest))
-            for task, value in enumerate(values):
-                held = {"task_name": f"Docs{task}", "scores": {"test": [{"main_score": value, "hf_subset": "default"}]}}
-                (place / f"Docs{task}.json").write_text(json.dumps(held))
-    monkeypatch.setattr(divergences, "distance", lambda cell: 0.0)
-    monkeypatch.setattr("sys.argv", ["divergences", str(tmp_path / "half")])
-    divergences.main()
-    (usual, changed) = capsys.readouterr().out.splitlines()[2:]
-    apart = scores["half+reference_fault-one_key"] - scores["half"]
-    p = float(signed_rank(apart.mean(axis=0)[None]).p[0])
-    cells = [cell.strip() for cell in changed.split("|")]
-    assert usual.startswith("| nothing | eos-causal | 12 | 2 |")
-    assert cells[1] == "`reference_fault-one_key`"
-    assert float(cells[6].split(" ")[0]) == pytest.approx(apart.mean(), abs=1e-4)
-    assert float(cells[6].split(" ")[-1]) == pytest.approx(pd.Series(apart.mean(axis=1)).std(), abs=1e-4)
-    assert float(cells[7]) == pytest.approx(p, abs=5e-3)

@@ -4,14 +4,16 @@ import json
 from pathlib import Path
 
 import pytest
+from safetensors.torch import save_file
 
 from cli.compose import composed, plain
 from cli.errors import UserError
+from encoders.identity import base_fingerprints
 from encoders.text_encoder import TextEncoder
 from evaluation.candidates import candidates, configured, pooler_word
 from evaluation.command import run
 from evaluation.embeddings import _shared
-from evaluation.variants import check_variants, read_by, share_starts
+from evaluation.variants import check_variants, read_by, share_states
 from records.manifest import MANIFEST_VERSION, sealed
 
 TASKS = "tasks=[Asked,Graded,Pairs]"
@@ -74,11 +76,11 @@ def test_variants_compare_under_the_control_rule(words, tmp_path, capsys) -> Non
     assert len(cells) == 4, text
 
 
-def make_run(root: Path, config: dict) -> Path:
+def make_run(root: Path, config: dict, **facts: str) -> Path:
     folder = root / "bundled" / "mean-bi" / "seed0"
     folder.mkdir(parents=True)
     manifest = {"study": "bundled", "pooler": "mean", "attn": "bi", "seed": 0, "status": "finished", "config": config}
-    manifest |= {"manifest_version": MANIFEST_VERSION, "parameters": {"adapter": 5, "head": 7}, "loss": 1.0}
+    manifest |= {"manifest_version": MANIFEST_VERSION, "parameters": {"adapter": 5, "head": 7}, "loss": 1.0, **facts}
     (folder / "manifest.json").write_text(json.dumps(sealed(manifest)))
     return folder
 
@@ -110,8 +112,8 @@ def test_one_checkpoint_is_held_at_a_time(words, small_model, tmp_path) -> None:
     assert not _shared, "an encoder that shares with no one is loaded into their place"
 
 
-def test_starts_of_one_attention_are_read_from_the_same_forward_passes(words, tmp_path) -> None:
-    """Designs and seeds differ in heads alone before training: fewer passes; names, fingerprints and vectors stay."""
+def test_what_has_the_same_states_is_read_from_the_same_forward_passes(words, tmp_path) -> None:
+    """Designs and seeds of one attention differ in heads alone before training, and after it on a frozen base."""
     cells = [("eos", "bi", 0), ("lastlayer", "bi", 0), ("mean", "causal", 0), ("lastlayer", "bi", 1)]
     cells += [("multilayer", "causal", 2), ("latent", "bi_last", 0), ("lastlayer", "bi", 3), ("mean", "bi", 4)]
     usual = [w for w in words if not w.startswith(("tasks", "attn", "model.path"))]
@@ -123,7 +125,14 @@ def test_starts_of_one_attention_are_read_from_the_same_forward_passes(words, tm
         further += ["normalize=false"] * (seed == 4)
         cfg = composed("evaluate", [*usual, f"pooler={pooler}", f"attn={attn}", f"seed={seed}", *further])
         each += candidates(plain(cfg))
-    found = share_starts(each)
+    for seed in (5, 6):  # two heads as trained on a frozen base
+        cfg = plain(composed("evaluate", [*usual, "pooler=lastlayer", "attn=bi"]))
+        head = each[1].load().encoder.pooler.state_dict()  # type: ignore[attr-defined]
+        config = cfg | {"backbone": {"frozen": True}}
+        folder = make_run(tmp_path / f"frozen{seed}", config, **base_fingerprints(cfg["model"]))
+        save_file({name: tensor / seed for name, tensor in head.items()}, folder / "head.safetensors")
+        each += candidates(cfg | {"run": str(folder)})
+    found = share_states(each)
     assert [(c.title, c.manifest) for c in found] == [(c.title, c.manifest) for c in each]
     texts = [f"a text {'of words ' * n}{n}" for n in range(12)]
     groups: dict[str, list] = {}
@@ -132,7 +141,8 @@ def test_starts_of_one_attention_are_read_from_the_same_forward_passes(words, tm
         assert one.fingerprint == two.fingerprint
         assert one.embed(texts).tobytes() == two.embed(texts).tobytes()
         groups.setdefault(together.checkpoint, []).append(together.title)
-    assert [len(titles) for titles in groups.values()] == [3, 2, 1, 1, 1]
+    assert [len(titles) for titles in groups.values()] == [3, 2, 1, 1, 1, 2]
+    assert len({c.embeddings(None).fingerprint for c in found}) == len(found)
 
 
 MEANT = {
