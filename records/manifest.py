@@ -12,7 +12,7 @@ from typing import Any
 
 from cli.compose import HOME, flat
 from cli.errors import UserError
-from records.files import of_file, of_value, read_object, stream_seed
+from records.files import of_file, of_value, read_object
 
 MANIFEST_VERSION = 3
 SEAL = "manifest_sha256"
@@ -93,13 +93,19 @@ def check_code(folder: Path, manifest: Mapping[str, Any], trusted: bool = False)
 
 
 @cache
-def code() -> dict[str, Any]:
-    """Return the commit, whether a tracked file differs from it, and the sha256 of all sources of `PACKAGES`."""
-    sources = sorted(path.relative_to(HOME) for package in PACKAGES for path in (HOME / package).rglob("*.py"))
+def code(pooler: str | None = None) -> dict[str, Any]:
+    """Return the commit, whether a tracked file differs from it, and the sha256 of the sources of `PACKAGES`.
+
+    Files of poolers that no other imports stay out, so a new design leaves runs comparable; `pooler`: the run's own.
+    """
+    texts = {path: path.read_text(encoding="utf-8") for path in (HOME / "poolers").glob("*.py")}
+    apart = {path for path in texts if f"from poolers.{path.stem} import" not in "".join(texts.values())}
+    sources = sorted({path for package in PACKAGES for path in (HOME / package).rglob("*.py")} - apart)
     return {
         "commit": _git("rev-parse", "HEAD"),
         "dirty": bool(_git("status", "--porcelain", "--untracked-files=no")),
-        "sha256": of_value({str(path): of_file(HOME / path) for path in sources}),
+        "sha256": of_value({str(path.relative_to(HOME)): of_file(path) for path in sources}),
+        **({"pooler": of_file(HOME / "poolers" / f"{pooler}.py")} if pooler else {}),
     }
 
 
@@ -109,11 +115,6 @@ def environment(**further: Any) -> dict[str, Any]:
         "versions": {"python": platform.python_version(), **{p: importlib.metadata.version(p) for p in LIBRARIES}},
         "machine": {"processor": _processor(), **further},
     }
-
-
-def stream_seeds(seed: int) -> dict[str, int]:
-    """Return the seed of each random stream."""
-    return {name: stream_seed(seed, name) for name in ("data", "dropout", "adapter", "head")}
 
 
 def _git(*words: str) -> str | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from records.manifest import code
 from tests.started import start
 
 pytestmark = pytest.mark.slow
@@ -33,9 +34,9 @@ def tree(request, tmp_path):
             shutil.copy(ROOT / name, tmp_path / name)
     (tmp_path / "assets").symlink_to(ROOT / "assets")
     (tmp_path / "pairs.jsonl").write_text(PAIRS)
-    for path, code in BLOCK.findall(SECTIONS[request.param]):
+    for path, text in BLOCK.findall(SECTIONS[request.param]):
         assert not (tmp_path / path).exists(), f"{path} is there without the section"
-        (tmp_path / path).write_text(code, encoding="utf-8")
+        (tmp_path / path).write_text(text, encoding="utf-8")
     return tmp_path
 
 
@@ -43,11 +44,11 @@ def section(name):
     return pytest.mark.parametrize("tree", [name], indirect=True, ids=[name])
 
 
-def run(tree, line, code=0):
-    """What a command prints that ends with `code`."""
+def run(tree, line, status=0):
+    """What a command prints that ends with `status`."""
     python, *words = shlex.split(line)
     done = start(*words, cwd=tree)
-    assert (python, done.returncode) == ("python", code), done.stdout + done.stderr
+    assert (python, done.returncode) == ("python", status), done.stdout + done.stderr
     return done.stdout + done.stderr
 
 
@@ -56,12 +57,12 @@ def commands(name):
     return re.findall(r"^    (python .*?)(?:  .*)?$", SECTIONS[name], re.MULTILINE)
 
 
-def config(tree, cell):
-    """The configuration of the only run of that cell, which is finished."""
+def manifest(tree, cell):
+    """Of the only run of that cell, which is finished."""
     (path,) = tree.glob(f"runs/*/{cell}/*/manifest.json")
     held = json.loads(path.read_text())
     assert held["status"] == "finished"
-    return held["config"]
+    return held
 
 
 @section("A pooler")
@@ -69,7 +70,9 @@ def test_a_pooler(tree, small_model):
     """Trained, and held to the contract under one attention: the section's command takes all."""
     train, contract = commands("A pooler")
     run(tree, f"{train} {SHORT} model.path={small_model}")
-    assert config(tree, "max-bi")["pooler"]["name"] == "max"
+    held = manifest(tree, "max-bi")
+    assert held["config"]["pooler"]["name"] == "max"
+    assert held["code"]["sha256"] == code()["sha256"], "the new file leaves runs from before comparable"
     assert re.search(r"\d+ passed", run(tree, f"{contract[:-3]} 'max-bi and not max-bi_last' -m 'not slow'"))
 
 
@@ -80,7 +83,7 @@ def test_an_objective(tree, small_model):
     run(tree, f"{train} check=true")
     assert "must be a number, at least 1e-06" in run(tree, f"{train} objective.temperature=0", 2)
     run(tree, f"{train} pooler=lastlayer backbone.frozen=true")
-    assert config(tree, "lastlayer-bi")["objective"]["bias"] == -10
+    assert manifest(tree, "lastlayer-bi")["config"]["objective"]["bias"] == -10
 
 
 @section("An attention pattern")
@@ -88,7 +91,7 @@ def test_an_attention_pattern(tree, small_model):
     """Proved at start-up, trained, and held to its limits."""
     (train,) = commands("An attention pattern")
     run(tree, f"{train} {SHORT} model.path={small_model}")
-    assert config(tree, "mean-alternating")["attn"]["reach"] == 8
+    assert manifest(tree, "mean-alternating")["config"]["attn"]["reach"] == 8
     assert "attn.reach=0 must be a whole number, at least 1" in run(tree, f"{train} attn.reach=0", 2)
 
 

@@ -20,8 +20,8 @@ from encoders.compiled import elementwise
 from encoders.identity import base_fingerprints, base_revision, instruction_sets
 from encoders.precision import Precision
 from encoders.text_encoder import usual_budget
-from records.files import alone_in, of_file
-from records.manifest import code, environment, stream_seeds
+from records.files import alone_in, of_file, stream_seed
+from records.manifest import code, environment
 from records.run_folder import START, RunFolder
 from training.batches import order_of
 from training.budget import choose
@@ -188,11 +188,11 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
         "kernel": encoder.backbone.config._attn_implementation,
         "elementwise": elementwise(encoder.backbone),
         "parameters": parameters(encoder),
-        "seeds": stream_seeds(config["seed"]),
+        "seeds": {name: stream_seed(config["seed"], name) for name in ("data", "dropout", "adapter", "head")},
         "texts_cut": sum(n > module.cfg["max_length"] for n in lengths) / len(lengths) if lengths else None,
         "threads": torch.get_num_threads(),
         **environment(instruction_sets=instruction_sets()),
-        "code": code(),
+        "code": code(config["pooler"]["name"]),
     }
 
 

@@ -15,7 +15,7 @@ NAMED = ("pooler", "attn")
 # Facts of a manifest that are compared; its other keys are outcomes, or follow from these.
 FACTS = (
     *(*BASE, "precision", "kernel", "elementwise", "device", "threads", "batch_order_sha256", "steps"),
-    *("token_budget", "dtypes", "versions", "seeds", "data.sha256", "code.sha256"),
+    *("token_budget", "dtypes", "versions", "seeds", "data.sha256", "code.sha256", "code.pooler"),
     *("machine.processor", "machine.instruction_sets"),
     *("evaluation.instructions", "evaluation.max_length", "evaluation.mteb", "evaluation.seed"),
     *("evaluation.encoder", "evaluation.inputs", "evaluation.tasks"),  # encoder: formats, kernel, device, threads
@@ -30,7 +30,7 @@ UNCOMPARED = (*BOOKKEEPING, *WISHES, *own_keys("evaluate"))
 # configuration key -> facts that cannot stay the same when it is changed
 MOVES = {
     "model": (*BASE, "token_budget"),
-    "pooler": ("dtypes.head",),  # of a pooler without parameters there is none
+    "pooler": ("dtypes.head", "code.pooler"),  # of a pooler without parameters there is no head
     "data": ("data.sha256", "batch_order_sha256", "steps"),
     "trainer.max_steps": ("batch_order_sha256", "steps"),
     "trainer.global_batch_size": ("batch_order_sha256",),

@@ -36,10 +36,10 @@ def test_a_planted_difference_is_refused_and_named(planted, read_words, what, ch
     assert sorted(key for note in notes for key in note.keys) == sorted(keys)
 
 
-def test_head_sizes_that_no_pooler_takes_over_are_compared(study, read_words, spread_scores):
+def test_a_poolers_own_file_and_head_sizes_that_it_does_not_take_over_are_compared(study, read_words, spread_scores):
     study.run("eos-causal", spread_scores(0.3), head__num_queries=1)
-    study.run("eos-bi", spread_scores(0.4))
-    with pytest.raises(UserError, match=r"also in head\.num_queries"):
+    study.run("eos-bi", spread_scores(0.4), _code__pooler="e" * 64)
+    with pytest.raises(UserError, match=r"also in code\.pooler, head\.num_queries"):
         read_words(f"scores={study.root}")
 
 
