@@ -107,9 +107,9 @@ def flat(value: object, prefix: str = "") -> dict[str, object]:
 
 def _explained(error: Exception, name: str, overrides: Sequence[str]) -> str:
     text = f"{error} {error.__cause__}"
-    if option := re.search(r"Could not find '(hydra/\w+|\w+)/([^']+)'", text):
-        valid = options(option[1]) if option[1] in groups() else re.findall(r"^\t(\S+)$", text, re.M)
-        return f"There is no {option[1]} '{option[2]}'. {nearest(option[2], valid)}"  # of Hydra's: that is installed
+    if of := re.search(r"Could not find '(hydra/\w+|\w+)/([^']+)'", text):
+        valid = options(of[1]) if of[1] in groups() else re.findall(r"^\t(\S+)$", text, re.M)  # Hydra's own
+        return f"There is no {of[1]} '{of[2]}'. {nearest(of[2], valid)}" + " A run of each: -m." * ("," in of[2])
     key = re.search(r"full_key: (\S+)", text) or re.search(r"Could not override '([^']+)'", text)
     if key and ("not in struct" in text or "No match in the defaults list" in text):
         typed = next((word.partition("=")[0] for word in overrides if word.startswith(f"{key[1]}.")), key[1])
@@ -156,7 +156,7 @@ def readable(words: Sequence[str], several: bool = True) -> list[str]:
 def _readable(word: str, several: bool) -> str:
     key, _, value = word.partition("=")
     known, text = parsed(word), f"{key}={quoted(value)}"
-    of_a_sweep = known and known.is_sweep_override() and not several and key not in groups() and value[-1:] != ")"
+    of_a_sweep = known and known.is_sweep_override() and not several and value[-1:] != ")"
     if known and not of_a_sweep and (value == value.strip() or not isinstance(known.value(), str)):
         return word
     if value[:1] == "[" and value[-1:] == "]":  # each item as it is typed

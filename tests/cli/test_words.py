@@ -19,6 +19,7 @@ from evaluation.candidates import evaluate_words
         ("hydra/launcher=basc", "no hydra/launcher 'basc'. Nearest: basic"),
         ("seed=${nothing}", "Interpolation key 'nothing' not found"),
         ("seed=0,1", "Ambiguous value for argument 'seed=0,1' 1. To use it as a list, use key=[value1,value2]"),
+        ("pooler='eos,mean'", "no pooler 'eos,mean'. Nearest: mean, layermean, eos. A run of each: -m"),
         ("pooler=[eos,mean]", "no option of pooler. Give one of them, or a run of each: -m"),
         ("attn=true", "cannot be composed: Config group override must be a string"),
     ],
