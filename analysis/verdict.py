@@ -66,7 +66,7 @@ def _over_tasks(pairs: pd.DataFrame, compared: Comparison) -> str:
     shown = found if len(found) else pairs.loc[[pairs["p_wilcoxon"].idxmin()]]
     sizes = "closest " * (found.empty and len(pairs) > 1) + _sizes(shown, compared, "p_wilcoxon")
     apart, runs = SAME_DESIGN
-    why = f"two runs of one design differ so, too (p <= 0.05 in {apart} of {runs} pairs of this program's study)"
+    why = f"p <= 0.05 also for {apart} of {runs} pairs of runs of one design in this program's study"
     if pairs["copies"].any():
         why = "their scores are equal with every seed, so these are copies of one run"
     few = int(np.max(pairs["n_seeds"]))

@@ -125,7 +125,9 @@ def check(config: Config) -> None:
 
     FLOPs are those of texts that all have `max_length` tokens.
     """
-    t, length, device = config["trainer"], config["max_length"], best_device(config["accelerator"]).type
+    t, length = config["trainer"], config["max_length"]
+    asked = config["accelerator"]
+    device = "cuda" if asked in ("gpu", "cuda") else best_device(asked).type  # a GPU's hours on any machine
     encoder, objective = empty_encoder(config), objective_class(config["objective"]["name"])
     objective.check_width(config["objective"], encoder.pooler.embedding_dim)
     prepend(encoder.backbone, parts(encoder.backbone)[0], template_of(config).prepended)  # refuses too many layers
@@ -135,7 +137,7 @@ def check(config: Config) -> None:
     many, each, whole = ("an epoch's,", " a step", "each") if epoch else (f"{steps:,}", "", "in all")
     texts = (1 if epoch else steps) * batch * objective.texts_per_example(config["objective"])
     flops = training_flops(config).of(texts * length)
-    rate = RATE.get(device, RATE["cpu"])
+    rate = RATE[device]
     hours = flops / rate / devices / 3600
     lines = {
         "model": f"{config['model']['path']}, attn={config['attn']['name']}, pooler={config['pooler']['name']}",
