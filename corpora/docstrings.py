@@ -10,10 +10,11 @@ import sysconfig
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache
+from multiprocessing import Pool
 from pathlib import Path
+from signal import SIG_DFL, SIGINT, signal
 from typing import Any
 
 from cli.errors import UserError
@@ -49,15 +50,14 @@ class Docstring:
 
 
 def read_docstrings(packages: Sequence[str], cache_dir: Path | str = "cache") -> list[Docstring]:
-    """Read all docstrings of `packages` ("stdlib" for the standard library), in order of package, path and line.
-    Cached by version and sources of the package and by the cleaning; the first reading takes a minute on two cores.
-    Raises `UserError` for a package that is not installed."""
+    """Read all docstrings of `packages` ("stdlib" for the standard library), in order of package, path and line. They
+    are cached; the first reading takes a minute on two cores. Raises `UserError` for one that is not installed."""
     files = {package: _cache_file(package, cache_dir) for package in packages}
     if not all(file.exists() for file in files.values()):
         with alone_in(Path(cache_dir, "docstrings"), wait=True):  # another run may be at it
-            missing = [package for package, file in files.items() if not file.exists()]
-            with ProcessPoolExecutor(os.cpu_count()) as pool:
-                list(pool.map(_write_package, missing, map(files.get, missing)))
+            missing = [(package, file) for package, file in files.items() if not file.exists()]
+            with Pool(os.cpu_count(), signal, (SIGINT, SIG_DFL)) as pool:  # an executor's would outlive this process
+                pool.starmap(_write_package, missing, chunksize=1)
     return [Docstring(**values) for package in packages for values in read_lines(files[package])]
 
 

@@ -62,7 +62,9 @@ def run_jobs(jobs: Sequence[Job], at_once: Sequence[str], modules: Sequence[str]
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(modules))
     with chdir(HOME):  # the server looks for modules where it starts: another folder may hold packages of these names
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # in the server, whose imports Ctrl-C would end with a trace
         forkserver.ensure_running()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     waiting, codes, cards = list(jobs), dict[str, int](), list(at_once)
     running: dict[Any, tuple[Job, ForkServerProcess, float, str]] = {}  # by what waits for a process to end
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -98,13 +100,12 @@ def _command(words: Sequence[str], card: str) -> None:
     """Be `python <words>`, a file of this checkout, on one GPU; end where the parent does, killed or not."""
     os.environ |= {"CUDA_VISIBLE_DEVICES": card} if card else {}
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     sys.argv[:] = [str(HOME / words[0]), *words[1:]]
     runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
+    multiprocessing.parent_process().join()  # type: ignore[union-attr]
     os.kill(os.getpid(), signal.SIGTERM)

@@ -120,6 +120,7 @@ KINDS: dict[str, tuple[Callable[[Path], Content], str]] = {  # reader, main scor
     "STS": (table(sentence1=str, sentence2=str, score=NUMBER), "cosine_spearman"),
     "Summarization": (summarization, "cosine_spearman"),
 }
+KEYS = ("name", "type", "prompt", "source", "main_score", "min_score", "max_score")  # of task.json
 NAME = re.compile(r"[^./\s][^/\n]{0,79}")  # of a task, and so of its files
 EMBEDDED = 2048  # documents of a clustering task that are embedded, drawn by mteb's seed: its own choice for v2 tasks
 
@@ -151,6 +152,8 @@ def _description(path: Path) -> dict[str, Any]:
     for key in ("name", "type"):
         if not isinstance(about.get(key), str) or not about[key]:
             raise UserError(f'{path}: the key \'{key}\' is missing. Write {{"name": ..., "type": ...}}.')
+    if wrong := [key for key in about if key not in KEYS]:
+        raise UserError(f"{path}: there is no key '{wrong[0]}'. {nearest(wrong[0], KEYS)}")
     if about["type"] not in TYPES:
         raise UserError(f"{path}: there is no type '{about['type']}'. {nearest(about['type'], TYPES)}")
     if not NAME.fullmatch(about["name"]):

@@ -40,6 +40,7 @@ BROKEN = [
     ("Asked/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq0\tnowhere\t1\n", "line 2: its query or document"),
     ("Asked/qrels/test.tsv", "q0\td0\t0\n", "no relevant document"),
     ("Summaries/test.jsonl", UNEQUAL, "equal length"),
+    ("Asked/task.json", '{"name": "Asked", "type": "STS", "min_scor": 1}', "no key 'min_scor'. Nearest: min_score"),
     ("Asked/task.json", '{"name": "Asked", "type": "Retreival"}', "no type 'Retreival'. Nearest: Retrieval"),
 ]  # fmt: skip
 
