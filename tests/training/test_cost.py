@@ -72,6 +72,8 @@ def test_it_is_printed(small_model, capsys):
     total = training_flops(cfg).of(48 * 7 * 96)
     assert f"at most {total:.3g}" in text
     assert f"at most {total / 0.05e12 / 3600:.2g} h" in text
+    check(cfg | {"accelerator": "gpu"})  # on a machine with or without one
+    assert f"at most {total / 200e12 / 3600:.2g} h at 200 TFLOP/s on 1 x cuda" in capsys.readouterr().out
 
 
 def test_more_processes_than_gpus_are_refused_and_any_number_on_a_cpu():
