@@ -23,7 +23,6 @@ from encoders.loading import build_encoder, build_tokenizer, load_run, untrained
 from encoders.precision import PRECISIONS
 from encoders.text_encoder import TextEncoder
 from evaluation.candidates import candidates
-from records.files import stream_seed
 from records.run_folder import RunFolder
 from tests.cells import ATTENTIONS, CELLS, CONTRACT, POOLERS, reads_routers
 from tests.contract.conftest import FLOAT32, TEXTS, adapted, apart, embed, is_read, recorded
@@ -194,11 +193,6 @@ def test_another_seed_changes_every_stream(run_of, again):
     starts = [run.copies[0].state_dict() for run in (one, other)]
     drawn = [n for n in starts[0] if "lora_A" in n] + ["pooler.head.queries", "pooler.layer_weights"]
     assert not [n for n in drawn if torch.equal(starts[0][n], starts[1][n])]
-
-
-def test_the_seeds_of_the_streams_are_all_different():
-    seeds = [stream_seed(seed, of) for seed in (0, 1) for of in ("data", "dropout", "adapter", "head")]
-    assert len(set(seeds)) == len(seeds) == 8
 
 
 def test_evaluation_and_foreign_draws_move_nothing(run_of, again):
