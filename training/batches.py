@@ -45,8 +45,9 @@ class BatchOrder:
         count = Counter(sources)
         self.never = [i for i, source in enumerate(sources) if one_source and count[source] < batch_size]
         if not len(self.epoch(0)):
-            of = "any one source" if one_source else stream
-            raise UserError(f"trainer.global_batch_size={batch_size} is more than {of} holds ({len(sources)}).")
+            of, held = ("any one source", max(count.values())) if one_source else (stream, len(sources))
+            fault = f"trainer.global_batch_size={batch_size} is more than {of} holds ({held})"
+            raise UserError(f"{fault}. Lower it, or give more data.")
 
     @lru_cache(maxsize=2)  # noqa: B019  (one order lives as long as its run)
     def epoch(self, number: int) -> np.ndarray:
@@ -155,7 +156,7 @@ def split(examples: list[Triple], data: Config) -> tuple[list[Triple], list[Trip
     for key, (count, numbers) in wanted.items():
         if not 0 < count < len(numbers) / 2 and not (count == 0 and "mix" in data):
             raise UserError(
-                f"{key}.validation={count} does not fit {len(numbers)} triples: fewer than half can be kept out of "
+                f"{key}.validation={count} does not fit {len(numbers)} examples: fewer than half can be kept out of "
                 f"training. Give at most {(len(numbers) - 1) // 2}, or more data."
             )
         stride = len(numbers) // max(1, count)

@@ -184,6 +184,8 @@ def refuse_changed(config: Config, folder: RunFolder, read: Callable[[Config, st
     read: of the objective's data.
     """
     finished, manifest = f"{folder.path} was finished", folder.manifest()
+    if gone := [name for name in manifest["files"] if not (folder.path / name).is_file()]:
+        raise UserError(f"{folder.path} is finished, but lacks {gone[0]}. Put it back, or delete that folder.")
     data = {"sha256": fingerprint(read(config["data"], config["cache_dir"]))}
     remedy = "Put back what was there, choose another study=<name>, or delete that folder to train it anew."
     check_same({"data": data, **base_fingerprints(config["model"])}, manifest, finished, remedy)

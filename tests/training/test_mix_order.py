@@ -112,7 +112,7 @@ def test_a_manifest_names_shares_fingerprints_and_counts(words):
 def test_what_is_no_mix_is_refused_in_one_line(words, word, message):
     config = composed_mix(words, word)
     if message is None:
-        with pytest.raises(UserError, match=r"data.sources.pairs.validation=10 does not fit 20 triples"):
+        with pytest.raises(UserError, match=r"data.sources.pairs.validation=10 does not fit 20 examples"):
             split(read_triples(config["data"], ""), config["data"])
         return
     with pytest.raises(UserError, match=message) as error:
@@ -156,7 +156,7 @@ def test_texts_that_sources_of_a_mix_share_are_held_out_of_all():
 
 @pytest.mark.parametrize(("there", "count"), [(10, 5), (11, 0), (2, 1)])
 def test_a_validation_share_that_does_not_fit_is_refused(there, count):
-    message = rf"data\.validation={count} does not fit {there} triples: .* at most {(there - 1) // 2}, or"
+    message = rf"data\.validation={count} does not fit {there} examples: .* at most {(there - 1) // 2}, or"
     with pytest.raises(UserError, match=message):
         split(EXAMPLES[:there], {"validation": count})
     trained, held_out = split(EXAMPLES[:10], {"validation": 4})

@@ -88,7 +88,8 @@ class NextToken(Objective):
             (held_out if of_percent(t.query, o["held_out_percent"]) else kept).append(t)
         kept = [t for t in kept if not o["domains"] or t.source in o["domains"]]
         if not (kept and held_out):
-            raise UserError(f"{len(kept)} texts to train on and {len(held_out)} held out. Give more data.")
+            counts = f"{len(kept)} texts to train on and {len(held_out)} held out"
+            raise UserError(f"{counts}. Give more data, or another objective.held_out_percent.")
         return kept, held_out
 
     def _predicted(self, window: np.ndarray) -> Masked:
