@@ -154,8 +154,8 @@ def readable(words: Sequence[str], several: bool = True) -> list[str]:
 
 
 def _readable(word: str, several: bool) -> str:
-    key, _, value = word.partition("=")
-    known, text = parsed(word), f"{key}={quoted(value)}"
+    key, equals, value = word.partition("=")
+    known, text = parsed(word), f"{key}{equals}{quoted(value)}"
     of_a_sweep = known and known.is_sweep_override() and not several and value[-1:] != ")"
     if known and not of_a_sweep and (value == value.strip() or not isinstance(known.value(), str)):
         return word

@@ -15,7 +15,7 @@ import torch
 from cli.errors import UserError
 from encoders.attention.switch import is_unpadded
 from encoders.encoder import Encoder
-from encoders.identity import execution, sources
+from encoders.identity import execution
 from encoders.tokens import Batch, TextTokenizer, Tokens
 
 WINDOW = 32_768  # texts tokenised and sorted at a time, so that a corpus of millions is not held twice
@@ -127,7 +127,6 @@ class TextEncoder:
             "weights": str(encoder.backbone.dtype).removeprefix("torch."),
             **execution(encoder.backbone),
         }
-        self.sources = sources()
         self.meter = Meter()
 
     def encode(self, texts: Sequence[str], instruction: str = "") -> np.ndarray:

@@ -173,7 +173,7 @@ def finished_runs(patterns: str | list[str]) -> list[tuple[Path, Config]]:
     runs, refused = [], []
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
         paths = [Path(pattern)] if Path(pattern).is_dir() else map(Path, sorted(glob.glob(pattern, recursive=True)))
-        folders = [path for path in paths if path.is_dir() and "scores" not in path.parts]
+        folders = [path for path in paths if path.is_dir() and not _of_scores(path)]
         if not folders:
             raise UserError(
                 f"No run folder matches {pattern}. Give run=<runs_dir>/<study>/<pooler>-<attn>/seed<n>, or train first."
@@ -188,6 +188,11 @@ def finished_runs(patterns: str | list[str]) -> list[tuple[Path, Config]]:
     for line in refused:
         print(f"skipped: {line}", file=sys.stderr)
     return list(dict(runs).items())
+
+
+def _of_scores(path: Path) -> bool:
+    """Whether a folder lies below the results of mteb, where a copy of a manifest is no run."""
+    return any((up.parent / "tasks.json").is_file() for up in (path, *path.parents) if up.name == "results")
 
 
 def _manifest(folder: Path) -> Config:

@@ -93,7 +93,7 @@ def run(cfg: Config) -> list[Outcome]:
     uncontrolled = " allow=[manifest]" if cfg["foreign"] else ""
     for place in dict.fromkeys(outcome.folder.parents[2] for outcome in outcomes):
         print(f"Scores: {place / 'results'}. Compare them: python -m analysis {quote(f'scores={place}')}{uncontrolled}")
-    for note in (*overlap_notes(outcomes, cfg["overlap"]), *_uninstructed(encoders), *_empty(outcomes)):
+    for note in (*overlap_notes(outcomes, cfg["overlap"]), *_uninstructed(encoders)):
         print(f"Note: {note}")
     _refuse_failed(outcomes)
     return outcomes
@@ -180,12 +180,6 @@ def _uninstructed(encoders: Sequence[Candidate]) -> Iterator[str]:
             )
 
 
-def _empty(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Say which tasks hold empty texts."""
-    if numbers := {task: number for o in outcomes for task, number in o.empty.items()}:
-        yield f"Empty texts got a vector of zeros, which no query finds. Their number by task: {numbers}."
-
-
 def overlap_notes(outcomes: Sequence[Outcome], largest: float | None) -> Iterator[str]:
     """Name the tasks of which more than the share `largest` of the texts was trained on, and what was not counted."""
     if largest is None:
@@ -200,5 +194,5 @@ def overlap_notes(outcomes: Sequence[Outcome], largest: float | None) -> Iterato
                 f"{len(o.overlap)} tasks: {named}. Leave these tasks or those training texts out, or say so."
             )
     if lacking := [o.title for o in outcomes if o.unmeasured]:
-        unknown = f"cache_dir does not hold the training texts of {', '.join(lacking)}"
+        unknown = f"cache_dir lacks the training texts of {', '.join(lacking)}"
         yield f"Contamination is not counted: {unknown}. Give the train.py command again: it writes them."

@@ -43,7 +43,6 @@ class MtebEncoder(AbsEncoder):
         self.instructions, self.template, self.on_texts = instructions, template, on_texts
         self.seen: Callable[[list[str]], None] | None = None  # called with all texts
         self.asked: dict[str, Any] = {}  # sha256 of all inputs in their order, for each task, split and subset
-        self.empty = 0  # how often an empty text was asked for
 
     def encode(
         self, inputs: Any, *, task_metadata: Any, hf_split: str, hf_subset: str, prompt_type: Any = None, **kwargs: Any
@@ -64,7 +63,6 @@ class MtebEncoder(AbsEncoder):
         vectors = self.embeddings.embed(written, self.template.asked(instruction, side), self.on_texts)
         if len(written) == len(texts):
             return vectors
-        self.empty += len(texts) - len(written)
         rows = np.zeros((len(texts), self.embeddings.embedding_dim), np.float32)
         rows[[bool(text.strip()) for text in texts]] = vectors
         return rows

@@ -18,9 +18,10 @@ from evaluation.embeddings import Embeddings
 from evaluation.instructions import Instructions
 from records.earlier_runs import texts_read
 from records.files import alone_in
+from records.manifest import code
 
 # parts of the record that grow with the tasks
-BY_NAME = ("inputs", "tasks", "scores", "overlap", "empty", "instructions_used")
+BY_NAME = ("inputs", "tasks", "scores", "overlap", "instructions_used")
 
 
 @dataclass
@@ -34,7 +35,6 @@ class Outcome:
     texts: int = 0  # encoded
     overlap: dict[str, dict[str, int]] = field(default_factory=dict)  # task -> its texts, and those trained on
     unmeasured: str = ""  # digest of training texts that are not there, so that no overlap is counted
-    empty: dict[str, int] = field(default_factory=dict)  # task -> how often an empty text was asked for
     failed: dict[str, str] = field(default_factory=dict)  # task -> why it has no score
 
     @contextmanager
@@ -98,7 +98,6 @@ def score(
             outcome.scores[name] = task.metadata.type, score_of(scoring.folder, task)
     names = {task.metadata.name for task in every}
     outcome.overlap = {name: counts for name, counts in scoring.record["overlap"].items() if name in names}
-    outcome.empty = {name: number for name, number in scoring.record["empty"].items() if name in names}
     outcome.unmeasured = scoring.lacking
     results.describe_tasks(candidate.results, tasks)
     outcome.texts = meter.texts - before
@@ -128,6 +127,7 @@ class Scoring:
         tasks: list[Any],
         on_texts: Callable[[int], None],
     ) -> None:
+        from encoders.identity import versions  # imports torch
         from evaluation.mteb_encoder import MtebEncoder, model_meta  # mteb takes seconds to import
 
         instructions, template = options.instructions, template_of(candidate.manifest["config"])
@@ -140,14 +140,16 @@ class Scoring:
         self.adapter.seen = self.counter.see if self.counter else None
         place = candidate.results / "predictions" / meta.model_name_as_path() / revision
         self.predictions = place if options.predictions else None
-        before = results.written_record(self.folder)
+        self.made, before = set[str](), results.written_record(self.folder)
+        program = code(candidate.manifest["config"]["pooler"]["name"])
+        made_by = {"code": program["sha256"], "pooler_code": program["pooler"], **versions("tokenizers")}
         self.record: dict[str, Any] = {
             "fingerprint": embeddings.fingerprint,
             "instructions": instructions.mode,
             "max_length": embeddings.encoder.max_length,
             "mteb": version("mteb"),
             "seed": tasks[0].seed,  # of mteb's draws
-            "encoder": embeddings.encoder.settings,
+            "encoder": {**embeddings.encoder.settings, **made_by},
             **{part: dict(before.get(part, {})) for part in BY_NAME},
         }
 
@@ -164,7 +166,8 @@ class Scoring:
             path.unlink(missing_ok=True)
         if results.finished(self.folder, task, self.record):
             return False
-        self.adapter.asked, self.adapter.empty = {}, 0
+        self.adapter.asked = {}
+        self.made.add(name)
         if self.counter:
             self.counter.seen.clear()
         evaluate_task(self.adapter, task, self.candidate.results, predictions)
@@ -181,10 +184,19 @@ class Scoring:
             record["inputs"] |= {place: digest.hexdigest() for place, digest in self.adapter.asked.items()}
             record["tasks"][name], record["scores"][name] = task.metadata.revision, results.digest(self.folder, task)
             used = self.adapter.instructions.used(task.metadata)
-            for part, value in (("overlap", counted), ("empty", self.adapter.empty), ("instructions_used", used)):
+            for part, value in (("overlap", counted), ("instructions_used", used)):
                 record[part].pop(name, None)
                 record[part] |= {name: value} if value else {}
-            results.write_manifest(self.folder, self.candidate, record)
+            kept = others if record["scores"].keys() - self.made else {}
+            how = _since(kept, {key: value for key, value in record.items() if key not in BY_NAME})
+            results.write_manifest(self.folder, self.candidate, {**record, **how})
+
+
+def _since(before: Any, now: Any) -> Any:
+    """Return `now`, or "before -> now" where earlier scores were made otherwise: the control rule then sees both."""
+    if isinstance(now, dict):
+        return {key: _since(before.get(key, value), value) for key, value in now.items()}
+    return before if before == now or str(before).endswith(f" -> {now}") else f"{before} -> {now}"
 
 
 def score_of(folder: Path, task: Any) -> float:

@@ -16,12 +16,9 @@ def evaluate_words(arguments: Sequence[str]) -> list[str]:
     """Return the overrides for conf/evaluate.yaml, or for one that has its keys.
 
     A benchmark that is no option is one of mteb's; where only tasks or a folder are asked for, the default one is taken
-    out. An untrained base gets the recipe of its runs. Raises `UserError` for an argument that is no key=value, and for
-    keys that run=... would leave without effect.
+    out. An untrained base gets the recipe of its runs. Raises `UserError` for keys that run=... would leave
+    without effect.
     """
-    for argument in arguments:
-        if "=" not in argument:
-            raise UserError(f"The argument '{argument}' is no key=value. See --help.")
     words = readable(arguments)
     given = dict(word.split("=", 1) for word in words)
     if given.get("run", "null") != "null":

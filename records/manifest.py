@@ -151,7 +151,6 @@ def numeric_config(config: dict[str, Any]) -> dict[str, Any]:
 
 def different_keys(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
     """Return 'key: a -> b' for every key, other than bookkeeping, in which two configurations differ."""
-    one, two = numeric_config(a), numeric_config(b)
-    keys = sorted(one.keys() | two.keys(), key=lambda k: (not k.endswith(".name"), k))  # a group's option says it best
-    both = [(k, one.get(k, ABSENT), two.get(k, ABSENT)) for k in keys]
-    return [f"{k}: {before} -> {now}" for k, before, now in both if before != now]
+    keys, one, two = {*flat(a), *flat(b)}, numeric_config(a), numeric_config(b)
+    first = sorted(keys, key=lambda k: (not k.endswith(".name"), k))  # another option of a group says it best
+    return [f"{k}: {x} -> {y}" for k in first if (x := one.get(k, ABSENT)) != (y := two.get(k, ABSENT))]

@@ -1,6 +1,6 @@
 """Refuse a run that cannot be, before anything is loaded, and a finished one that is not what the command asks for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -178,15 +178,12 @@ def check_compared(module: Any) -> None:
         raise UserError("No query meets another document than its own. Give data with different positives or labels.")
 
 
-def refuse_changed(config: Config, folder: RunFolder, read: Callable[[Config, str], list[Triple]]) -> None:
-    """Refuse a finished run whose data, base or stages have changed since: it is not what the command asks for.
-
-    read: of the objective's data.
-    """
+def refuse_changed(config: Config, folder: RunFolder, examples: Sequence[Triple]) -> None:
+    """Refuse a finished run whose data, base or stages have changed since: it is not what the command asks for."""
     finished, manifest = f"{folder.path} was finished", folder.manifest()
     if gone := [name for name in manifest["files"] if not (folder.path / name).is_file()]:
         raise UserError(f"{folder.path} is finished, but lacks {gone[0]}. Put it back, or delete that folder.")
-    data = {"sha256": fingerprint(read(config["data"], config["cache_dir"]))}
+    data = {"sha256": fingerprint(examples)}
     remedy = "Put back what was there, choose another study=<name>, or delete that folder to train it anew."
     check_same({"data": data, **base_fingerprints(config["model"])}, manifest, finished, remedy)
     for key, runs in other_runs(config).items():

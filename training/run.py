@@ -56,7 +56,9 @@ def finished(config: Config, folder: RunFolder) -> bool:
     """Tell whether `folder` holds this run, finished. Raises `UserError` for another run, data, base or stages."""
     if not folder.claim(config):
         return False
-    refuse_changed(config, folder, objective_class(config["objective"]["name"]).read)
+    examples = objective_class(config["objective"]["name"]).read(config["data"], config["cache_dir"])
+    refuse_changed(config, folder, examples)
+    keep_texts(folder.manifest()["data"], config["cache_dir"], examples)  # the cache may have been deleted
     (folder.path / LAST).unlink(missing_ok=True)  # a kill may have come between the last manifest and this
     return True
 

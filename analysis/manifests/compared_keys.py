@@ -30,7 +30,7 @@ UNCOMPARED = (*BOOKKEEPING, *WISHES, *own_keys("evaluate"))
 # configuration key -> facts that cannot stay the same when it is changed
 MOVES = {
     "model": (*BASE, "token_budget"),
-    "pooler": ("dtypes.head", "code.pooler"),  # of a pooler without parameters there is no head
+    "pooler": ("dtypes.head", "code.pooler", "evaluation.encoder.pooler_code"),  # not each has a head
     "data": ("data.sha256", "batch_order_sha256", "steps"),
     "trainer.max_steps": ("batch_order_sha256", "steps"),
     "trainer.global_batch_size": ("batch_order_sha256",),

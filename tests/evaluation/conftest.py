@@ -80,7 +80,8 @@ def candidate(tmp_path: Path) -> Callable[..., Candidate]:
     """A finished run of design `pooler`, seed 0, scored by a bag of words."""
 
     def make(pooler: str = "eos", salt: str = "", results: Path = tmp_path / "scores", **kwargs: Any) -> Candidate:
-        manifest = {"study": "test", "pooler": pooler, "attn": "causal", "seed": 0, "status": "finished", "config": {}}
+        manifest = {"study": "test", "pooler": pooler, "attn": "causal", "seed": 0, "status": "finished"}
+        manifest["config"] = {"pooler": {"name": pooler}}
         encoder = kwargs.pop("encoder", None) or BagOfWords(salt)
         return LocalCandidate(manifest | {"weights_sha256": salt}, results, folder=tmp_path, encoder=encoder)
 

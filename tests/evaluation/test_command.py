@@ -13,7 +13,7 @@ from tests.started import run_here
 @pytest.mark.parametrize(
     ("typed", "message"),
     [
-        (["docs"], "no key=value"),
+        (["docs"], "Write key=value"),
         (["run=runs/x", "pooler=eos"], "pooler= has no effect"),
         (["run=runs/none"], "No run folder matches"),
         (["benchmark=MTEB(eng, v3)"], r"Did you mean: MTEB\(eng, v2\)"),

@@ -168,6 +168,6 @@ def test_a_router_is_not_exported(run):
 def test_experts_that_have_changed_are_refused(run, mixed):
     cfg = mixed()
     swapped = {**cfg, "adapter": {**cfg["adapter"], "experts": cfg["adapter"]["experts"][::-1]}}
-    refuse_changed(cfg, RunFolder(run), InfoNCE.read)
+    refuse_changed(cfg, RunFolder(run), InfoNCE.read(cfg["data"], cfg["cache_dir"]))
     with pytest.raises(UserError, match=r"The runs of adapter.experts= changed since"):
-        refuse_changed(swapped, RunFolder(run), InfoNCE.read)
+        refuse_changed(swapped, RunFolder(run), InfoNCE.read(cfg["data"], cfg["cache_dir"]))
