@@ -14,7 +14,7 @@ def main() -> None:
     from encoders.limits import SHARED_GPU
     from evaluation.command import check_words
     from studies.jobs import design_words, split_words, study_jobs
-    from studies.workers import run_jobs
+    from studies.workers import free_memory, run_jobs
 
     if {"-h", "--help"} & set(sys.argv[1:]):
         print(help_screen("study"))
@@ -27,7 +27,7 @@ def main() -> None:
     check_words(words.evaluate, train.model.path)  # before hours of training, not after them
     at_once, why = _at_once(config["jobs"], plain(train))
     print(f"{len(jobs)} jobs, {len(at_once)} at a time: {why}.", flush=True)
-    if not any(at_once):  # on a CPU a run of trainer.threads=null, as experiment=finetune has it, would take all cores
+    if train.accelerator == "cpu" or not free_memory():  # a run of trainer.threads=null would take all cores
         os.environ.setdefault("OMP_NUM_THREADS", "1")
     if len(set(at_once)) < len(at_once):  # each finds what fits into a GPU only where it is alone there
         os.environ[SHARED_GPU] = "true"

@@ -8,7 +8,7 @@ from typing import Any
 from analysis.formats import Unit
 from cli.errors import UserError, nearest
 
-LIST_KEYS = ("scores", "models", "seeds", "types", "tasks", "subsets", "factors", "allow", "published", "tables")
+LIST_KEYS = ("scores", "models", "seeds", "types", "tasks", "subsets", "factors", "allow", "tables")
 ON_REQUEST = ("items", "overlap")  # what `tables=` may name
 USUAL_DIGITS = {"fraction": 4, "percent": 1}  # where digits= names none
 
@@ -35,7 +35,6 @@ class Settings:
     rope: float = 0.01
     items: Path | None = None
     claims: Path | None = None
-    published: tuple[str, ...] = ()
     tables: tuple[str, ...] = ()
     layout: str = "both"
     unit: str = "percent"
@@ -107,7 +106,7 @@ def _check_values(values: dict[str, Any]) -> None:
         "unit": ("percent", "fraction"),
     }
     check_limits({key: values[key] for key in (*limits, *words)}, limits, words)
-    further = [f"{key}=" for key in ("claims", "published", "tables") if values[key]]
+    further = [f"{key}=" for key in ("claims", "tables") if values[key]]
     if values["layout"] == "wilcoxon" and further:
         raise UserError(f"layout=wilcoxon prints one table alone. Leave out {' and '.join(further)}, or layout=.")
     if values["benchmark"] and (values["split"] or values["subsets"]):

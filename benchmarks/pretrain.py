@@ -74,7 +74,7 @@ def check(config: Config) -> None:
 def pretrain(config: Config) -> None:
     """Train tokenizer and decoder and export them to `export`, in one go. Raises `UserError`."""
     check(config)
-    check_devices(1, best_device(config["accelerator"]), config["accelerator"])
+    check_devices(1, best_device(config["accelerator"]))
     if config["threads"]:
         torch.set_num_threads(config["threads"])
     pl.seed_everything(config["seed"], verbose=False)

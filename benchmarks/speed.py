@@ -50,7 +50,7 @@ def main() -> None:
     words, own = arguments(sys.argv[1:])
     config = plain(composed("train", ["objective.hard_negatives=1", *words]))
     device = best_device(config["accelerator"])
-    check_devices(1, device, config["accelerator"])
+    check_devices(1, device)
     if config["trainer"]["threads"]:
         torch.set_num_threads(config["trainer"]["threads"])
     with TemporaryDirectory() as folder:

@@ -5,7 +5,7 @@ import gzip
 import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from glob import glob
+from glob import escape, glob
 from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
@@ -128,7 +128,7 @@ def data_files(path: str | list[str] | None) -> list[Path]:
     """Return the files that `path` names: one, several by comma or as a list, or globs. Each occurs once."""
     if not path:
         raise UserError("data.path is empty. Name the files: data.path=a.jsonl.gz,b.csv")
-    words = path.split(",") if isinstance(path, str) and not Path(path).exists() else path  # a name may hold a comma
+    words = path.split(",") if isinstance(path, str) and not glob(escape(path)) else path  # a name may hold a comma
     words = [words] if isinstance(words, str) else words
     return list(dict.fromkeys(file for word in words if word.strip() for file in _matching(word.strip())))
 

@@ -10,7 +10,7 @@ from corpora.files import made
 from corpora.triples import Triple, TripleMaker
 
 REACH_SECONDS = 5.0
-REMEDY = "Check data.path (a folder), or data.dataset and data.revision, and data.split."
+REMEDY = "Check data.path (a folder), or data.dataset and data.revision; data.subset, data.files and data.split."
 OFFLINE = "The hub cannot be reached: connect once, or download the data set and give data.path=<folder>."
 
 
@@ -37,7 +37,7 @@ def load_split(data: dict[str, Any]) -> Any:
     path = data["path"]
     offline = not path and without_hub()
     datasets.disable_progress_bars()
-    chosen = {} if path else {"name": data.get("subset"), "data_files": data.get("files")}
+    chosen = {"name": data.get("subset"), "data_files": data.get("files")}
     with reading(f"{path or data['dataset']}, split {data['split']}", OFFLINE if offline else REMEDY):
         if path and (Path(path) / "state.json").exists():
             return datasets.load_from_disk(path)

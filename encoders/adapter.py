@@ -162,7 +162,7 @@ def load_adapter(backbone: PreTrainedModel, cfg: Config, run: Path, merged: bool
     from peft import PeftModel
 
     if not is_mixture(cfg):
-        lora: Any = PeftModel.from_pretrained(backbone, str(run / PLACE))
+        lora: Any = PeftModel.from_pretrained(backbone, str(run / PLACE), torch_device=str(backbone.device))
         # PEFT draws what is absent
         check_names(str(run / ADAPTER), peft_tensors(lora, "default"), load_file(run / ADAPTER), REMEDY)
         if merged:

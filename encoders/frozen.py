@@ -14,7 +14,7 @@ from torch import Tensor
 
 from cli.errors import UserError, reading
 from encoders.encoder import Encoder
-from encoders.identity import deciding, rounding
+from encoders.identity import deciding, execution, sources, versions
 from encoders.precision import Precision
 from encoders.text_encoder import by_token_budget
 from encoders.tokens import Batch, TextTokenizer, Tokens
@@ -163,7 +163,8 @@ def identity(encoder: Encoder, cfg: Config, precision: Precision) -> Config:
     pooler = encoder.pooler
     layers = [pooler.num_layers - 1] if pooler.consumes == "last" else [*pooler.layers]
     read = {"layers": layers, "vectors": pooler.reduces_to, "max_length": cfg["max_length"], "scale": SCALE}
-    return deciding(cfg, encoder.merged, precision) | rounding(encoder.backbone) | read
+    may_round = {**execution(encoder.backbone), "versions": versions(), "sources": sources()}
+    return deciding(cfg, encoder.merged, precision) | may_round | read
 
 
 def compute_states(

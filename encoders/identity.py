@@ -72,19 +72,14 @@ def deciding(cfg: Config, merged: Sequence[Config], precision: Precision) -> Con
     }
 
 
-def rounding(backbone: PreTrainedModel) -> Config:
-    """Return all else that may move the last bits of a state: how it is computed, versions, and the code."""
-    return {**execution(backbone), "versions": versions(), "sources": sources()}
-
-
 def execution(backbone: PreTrainedModel) -> Config:
-    """Return kernel, what computes element-wise passes, a CPU's instruction sets, type of device, number of threads."""
-    device = next(backbone.parameters()).device.type
+    """Return kernel, what computes element-wise passes, a CPU's instruction sets, device, number of threads."""
+    device = next(backbone.parameters()).device
     return {
         "elementwise": elementwise(backbone),
-        "instruction_sets": instruction_sets() if device == "cpu" else None,
+        "instruction_sets": instruction_sets() if device.type == "cpu" else None,
         "kernel": backbone.config._attn_implementation,
-        "device": device,
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
         "threads": torch.get_num_threads(),
     }
 

@@ -32,10 +32,11 @@ PRECISIONS = {
 
 
 def resolve_precision(name: str, device: torch.device) -> Precision:
-    """Return the precision of `name`; "auto" is bf16 on a GPU, mixed on a CPU with bf16 instructions, else fp32."""
+    """Return the precision of `name`; "auto": bf16 on a GPU that has it, mixed on a CPU that has it, else fp32."""
     if name == "auto":
         fast_cpu = torch.backends.cpu.get_cpu_capability() == "AVX512" and torch.ops.mkldnn._is_mkldnn_bf16_supported()
-        name = "bf16" if device.type == "cuda" else "mixed" if fast_cpu else "fp32"
+        fast_gpu = device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+        name = "bf16" if fast_gpu else "mixed" if fast_cpu and device.type == "cpu" else "fp32"
     return PRECISIONS[name]
 
 
@@ -62,10 +63,12 @@ def be_deterministic(wanted: bool) -> None:
 
 
 def best_device(accelerator: str = "auto") -> torch.device:
-    """Return this process's own GPU where there is one and `accelerator` allows it, else the CPU."""
-    if accelerator in ("auto", "gpu", "cuda") and torch.cuda.is_available():
+    """Return this process's own GPU, or else the CPU. Raises `UserError` where a GPU is asked for and there is none."""
+    if accelerator != "cpu" and torch.cuda.is_available():
         rank = os.environ.get("LOCAL_RANK") or os.environ.get("SLURM_LOCALID", "0")  # Lightning, torchrun; SLURM
         return torch.device("cuda", int(rank))
+    if accelerator in ("gpu", "cuda"):
+        raise UserError(f"accelerator={accelerator}, but torch finds no GPU here. Give accelerator=auto.")
     return torch.device("cpu")
 
 

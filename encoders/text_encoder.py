@@ -49,7 +49,7 @@ def by_token_budget(lengths: Sequence[int], budget: int, most: int | None = None
     return chunks
 
 
-OF_THE_CPU = "DefaultCPUAllocator"  # torch raises a bare RuntimeError where host memory runs out
+OUT_OF_MEMORY = "DefaultCPUAllocator", "CUDA error: out of memory", "ALLOC_FAILED", "[CUDA]: out of memory"
 
 
 class BackOff:
@@ -101,8 +101,8 @@ class BackOff:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether memory ran out, on a GPU or on the host."""
-    return isinstance(error, torch.OutOfMemoryError) or OF_THE_CPU in str(error)
+    """Return whether memory ran out; on the host, or outside torch's allocator, a bare RuntimeError says so."""
+    return isinstance(error, torch.OutOfMemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)
 
 
 @dataclass

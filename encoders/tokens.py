@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from transformers import PreTrainedTokenizerBase
@@ -191,11 +192,11 @@ class TextTokenizer:
 
     def batch(self, rows: Sequence[Tokens], multiple_of: int = 1) -> Batch:
         """Pad rows to the longest, rounded up to `multiple_of`, on `padding_side`."""
-        width = -(-max(map(len, rows)) // multiple_of) * multiple_of
-        ids, roles, positions = (torch.full((len(rows), width), fill) for fill in (self.pad, PAD, 0))
-        for i, row in enumerate(rows):
-            n = len(row)
-            where = slice(width - n, width) if self.padding_side == "left" else slice(0, n)
-            ids[i, where], roles[i, where] = torch.tensor(row.ids), torch.tensor(row.roles)
-            positions[i, where] = torch.arange(n)
-        return Batch(ids, roles, positions)
+        lengths = np.fromiter(map(len, rows), np.int64)[:, None]
+        width = -(-int(lengths.max()) // multiple_of) * multiple_of
+        place = np.arange(width) - (width - lengths if self.padding_side == "left" else 0)
+        real = (place >= 0) & (place < lengths)
+        ids, roles = np.full(real.shape, self.pad), np.full(real.shape, PAD)
+        ids[real] = np.fromiter((i for row in rows for i in row.ids), np.int64)
+        roles[real] = np.fromiter((role for row in rows for role in row.roles), np.int64)
+        return Batch(*map(torch.from_numpy, (ids, roles, np.where(real, place, 0))))

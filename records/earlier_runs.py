@@ -112,14 +112,14 @@ def _listed(words: str | Sequence[str] | None) -> Sequence[str]:
     return [words] if isinstance(words, str) else words or ()
 
 
-def recorded_stages(folder: Path, words: Sequence[str] | None) -> list[Stage]:
+def recorded_stages(folder: Path, words: str | Sequence[str] | None) -> list[Stage]:
     """Return the stages of the finished run in `folder`, where its manifest's paths lead or in its own runs_dir.
 
     Raises `UserError` where a stage is no longer the one that the run was trained on.
     """
     facts = read_manifest(folder).get("merged", []) if words else []
     beside = folder.absolute().parents[2]
-    there = [w if _matches(w) else str(beside / fact["run"]) for w, fact in zip(words or (), facts, strict=True)]
+    there = [w if _matches(w) else str(beside / fact["run"]) for w, fact in zip(_listed(words), facts, strict=True)]
     stages = read_stages(there)
     for stage, fact in zip(stages, facts, strict=True):
         if stage.adapter_sha256 != fact["adapter_sha256"]:
@@ -169,7 +169,7 @@ def _folder(word: str, before: Sequence[Stage], key: str) -> Path:
         runs = [folder for folder in runs if _adapters(read_manifest(folder)) == wanted] or runs
     if len(runs) != 1:
         many = f"{len(runs)} folders match {word} ({runs[0]}, ...)" if runs else f"there is no run folder {word}"
-        raise UserError(f"{key}: {many}. Name one run folder, of a run that was trained.")
+        raise UserError(f"{key}: {many}. Train it first, or name one run folder.")
     return runs[0]
 
 

@@ -49,7 +49,11 @@ def code_examples(packages: Sequence[str]) -> Iterator[LabelledText]:
     """
     parser = doctest.DocTestParser()
     for path in _sources(packages):
-        for node in ast.walk(ast.parse(path.read_bytes())):
+        try:
+            tree = ast.parse(path.read_bytes())
+        except SyntaxError:
+            continue  # of another version of Python
+        for node in ast.walk(tree):
             raw = ast.get_docstring(node) if isinstance(node, DocumentedNode) else None
             if raw and ">>>" in raw:
                 try:

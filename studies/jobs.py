@@ -29,15 +29,13 @@ class Words(NamedTuple):
 
 
 def split_words(arguments: Sequence[str]) -> Words:
-    """Give each word to the program whose key it is, the rest to train.py. Raises `UserError` for a word that is no
-    key=value, or that a study sets itself."""
+    """Give each word to the program whose key it is, the rest to train.py. Raises `UserError` for a word that a study
+    sets itself."""
     of_study, scoring = own_keys("study"), own_keys("evaluate")
     of_train = {*own_keys("train"), *own_keys("encoder")}
     words = Words([], [], [])
     for argument in arguments:
-        key, equals, _ = argument.partition("=")
-        if not equals:
-            raise UserError(f"The argument '{argument}' is no key=value. See python study.py --help.")
+        key = argument.partition("=")[0]
         whole, first = key.lstrip("+~"), key.lstrip("+~").split(".")[0]
         if first in of_study:
             words.study.append(argument)

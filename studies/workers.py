@@ -38,7 +38,9 @@ def free_memory() -> dict[str, int]:
     text = subprocess.run(query, check=False, capture_output=True, text=True).stdout if which(query[0]) else ""
     rows, seen = re.findall(r"^(\d+), (\S+), (\d+)$", text, re.M), os.environ.get("CUDA_VISIBLE_DEVICES")
     names = [name.strip() for name in (seen or "").split(",") if name.strip()]  # numbers, or first letters of a UUID
-    return {u: int(mib) for i, u, mib in rows if seen is None or any(name in (i, u[: len(name)]) for name in names)}
+    found = {u: int(mib) for i, u, mib in rows if seen is None or any(name in (i, u[: len(name)]) for name in names)}
+    part_of_one = re.match(r"\d+, ", text) and seen not in ("", "-1")  # MIG: a job at a time
+    return found or ({"": 0} if part_of_one else {})
 
 
 def need(parameters: int, tokens: int) -> float:

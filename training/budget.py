@@ -13,6 +13,7 @@ from hydra.core.hydra_config import HydraConfig
 from pytorch_lightning.utilities import rank_zero_only
 
 from encoders.limits import SHARED_GPU
+from encoders.mixse import mixture_of
 from encoders.text_encoder import is_out_of_memory, usual_budget
 from records.files import alone_in, read_object, write_json
 from training.large_batch import world_size
@@ -85,6 +86,8 @@ def fits(module: StepModule, tokens: int) -> bool:
         work.plan = plan
         objective.counts.update(counts)
         module.zero_grad(set_to_none=True)
+        for sublayer in mixture.sublayers if (mixture := mixture_of(module.encoder.backbone)) else ():
+            sublayer.weights = None  # of a pass that memory did not hold they keep the whole graph
         gc.collect()
         if device.type == "cuda":
             torch.cuda.empty_cache()

@@ -126,8 +126,9 @@ def check(config: Config) -> None:
     FLOPs are those of texts that all have `max_length` tokens.
     """
     t, length = config["trainer"], config["max_length"]
-    asked = config["accelerator"]
-    device = "cuda" if asked in ("gpu", "cuda") else best_device(asked).type  # a GPU's hours on any machine
+    gpu = config["accelerator"] in ("gpu", "cuda")
+    device = "cuda" if gpu else best_device(config["accelerator"]).type  # a GPU's hours on any machine
+    config = {**config, "accelerator": "auto"}
     encoder, objective = empty_encoder(config), objective_class(config["objective"]["name"])
     objective.check_width(config["objective"], encoder.pooler.embedding_dim)
     prepend(encoder.backbone, parts(encoder.backbone)[0], template_of(config).prepended)  # refuses too many layers
@@ -137,13 +138,14 @@ def check(config: Config) -> None:
     many, each, whole = ("an epoch's,", " a step", "each") if epoch else (f"{steps:,}", "", "in all")
     texts = (1 if epoch else steps) * batch * objective.texts_per_example(config["objective"])
     flops = training_flops(config).of(texts * length)
-    rate = RATE[device]
+    rate, any_number = RATE[device], config["objective"].get("hard_negatives", 0) is None
+    bound, of_each = ("about", ", one hard negative each") if any_number else ("at most", "")
     hours = flops / rate / devices / 3600
     lines = {
         "model": f"{config['model']['path']}, attn={config['attn']['name']}, pooler={config['pooler']['name']}",
         "parameters": numbers,
-        "steps": f"{many} of {batch:,} examples, at most {texts:,} texts {whole}",
-        "FLOPs": f"at most {flops:.3g}{each}, with {length} tokens in each text",
-        "time": f"at most {hours:.2g} h{each} at {rate / TERA:g} TFLOP/s on {devices} x {device}",
+        "steps": f"{many} of {batch:,} examples{of_each}, {bound} {texts:,} texts {whole}",
+        "FLOPs": f"{bound} {flops:.3g}{each}, with {length} tokens in each text",
+        "time": f"{bound} {hours:.2g} h{each} at {rate / TERA:g} TFLOP/s on {devices} x {device}",
     }
     print("\n".join(f"{name:<12}{text}" for name, text in lines.items()))

@@ -47,7 +47,8 @@ class SaveLast(pl.Callback):
                 trainer.save_checkpoint(draft)
 
 
-LAUNCHED = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "LOCAL_RANK", "WORLD_SIZE")  # set by Lightning's launcher
+# set by Lightning's launcher
+LAUNCHED = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK", "LOCAL_RANK", "WORLD_SIZE", "OMP_NUM_THREADS")
 
 
 class GatheredStrategy(DDPStrategy):
@@ -144,7 +145,6 @@ def fit(
         with suppress(SystemExit), memory_named():  # the first is what Lightning makes of SIGTERM, with exit code 0
             trainer.fit(module, clock, ckpt_path=resumed, weights_only=True)
         if trainer.global_step == t["max_steps"]:
-            module.to(device)  # Lightning leaves it on the CPU
             close()
     if trainer.global_step < t["max_steps"]:  # Lightning returned early, as if all were well
         print(f"Stopped at step {trainer.global_step} of {t['max_steps']}; the same command continues {folder}.")

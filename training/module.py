@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import pytorch_lightning as pl
 import torch
@@ -51,7 +51,7 @@ class StepModule(pl.LightningModule):
         super().__init__()
         self.automatic_optimization = False
         self.strict_loading = False  # checkpoints hold what is trained, not the frozen base
-        self.encoder = objective.work.encoder
+        self.encoder, self.threads = objective.work.encoder, torch.get_num_threads()
         self.objective, self.order, self.cfg = objective, order, cfg
         self.batch_order_sha256 = ""
         self.tokens = 0
@@ -61,13 +61,18 @@ class StepModule(pl.LightningModule):
         self.decay_steps = decay_steps(cfg, order.steps_per_epoch)
         self.prefetcher = Prefetcher(self.prepared, cfg["trainer"]["max_steps"])
 
+    def cpu(self) -> Self:
+        """Stay: Lightning would copy the base of every process into host memory after the last step."""
+        return self
+
     def prepared(self, step: int) -> tuple[Sequence[int], Any, list[Tokens]]:
         """Return the examples of a step, their layout and the rows that are run."""
         examples = self.order.batch(step)
         return examples, *self.objective.lay_out(examples, step)
 
     def on_train_start(self) -> None:
-        """Let all processes cut the batches alike: each has found for itself what fits."""
+        """Let all processes cut the batches alike: each has found for itself what fits. Keep the threads of the run."""
+        torch.set_num_threads(self.threads)  # Lightning's launcher has set its own number
         self.objective.work.resize(self.objective.work.plan.token_budget)
 
     def training_step(self, _tick: Any, _index: int) -> Tensor:

@@ -18,7 +18,7 @@ from corpora.mix import facts
 from corpora.triples import Triple, described
 from encoders.compiled import elementwise
 from encoders.identity import base_fingerprints, base_revision, instruction_sets
-from encoders.precision import Precision
+from encoders.precision import Precision, best_device
 from encoders.text_encoder import usual_budget
 from records.files import alone_in, of_file, stream_seed
 from records.manifest import code, environment
@@ -34,6 +34,7 @@ from training.set_up import SetUp, fit_statistics, sample, save_trained, set_up
 from training.validation import SHOWN, HeldOut
 
 Config = dict[str, Any]
+THREADS = torch.get_num_threads()  # as the process started, before a job of a sweep sets its own
 MANY = 0.2  # of the texts: from there on that they are cut is a warning
 
 
@@ -66,9 +67,11 @@ def finished(config: Config, folder: RunFolder) -> bool:
 def begin(config: Config) -> None:
     """Refuse what cannot be, silence the libraries, and set the number of threads."""
     check_sizes(config)
+    if not config["check"]:
+        best_device(config["accelerator"])  # a GPU that is not there is missed before the data are read
     quieten()
     threads, devices = config["trainer"]["threads"], config["trainer"]["devices"]
-    torch.set_num_threads(threads or max(1, torch.get_num_threads() // devices))
+    torch.set_num_threads(threads or max(1, THREADS // devices))
 
 
 def train_run(config: Config, folder: RunFolder) -> None:

@@ -59,7 +59,7 @@ def set_up(config: Config, run: str = "") -> SetUp:
     """Build what `config` describes. Raises `UserError` for devices, stages and sizes that do not fit."""
     t = config["trainer"]
     device = best_device(config["accelerator"])
-    check_devices(t["devices"], device, config["accelerator"])
+    check_devices(t["devices"], device)
     precision = resolve_precision(config["precision"], device)
     encoder, adapted = build_encoder(config, precision, device), None
     if config["backbone"]["frozen"]:
@@ -82,10 +82,8 @@ def set_up(config: Config, run: str = "") -> SetUp:
     return SetUp(config, encoder, tokenizer, work, adapted, precision, run)
 
 
-def check_devices(devices: int, device: torch.device, accelerator: str = "auto") -> None:
-    """Refuse more processes than GPUs, and a GPU where there is none."""
-    if accelerator in ("gpu", "cuda") and device.type != "cuda":
-        raise UserError(f"accelerator={accelerator}, but torch finds no GPU here. Give accelerator=auto.")
+def check_devices(devices: int, device: torch.device) -> None:
+    """Refuse more processes than GPUs."""
     if device.type == "cuda" and devices > torch.cuda.device_count():
         raise UserError(f"trainer.devices={devices}, but this machine has {torch.cuda.device_count()} GPU. Lower it.")
 

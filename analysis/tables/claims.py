@@ -61,6 +61,11 @@ def section(compared: Comparison) -> Section | None:
     table = pd.DataFrame([_judged(claim, tests) for claim in claims])
     counts = ", ".join(f"{count} x {name}" for name, count in Counter(table["verdict"]).items())
     note = f"Claims that hold: {table['holds'].sum()} of {len(table)} ({counts})."
+    known = {*compared.matrix.columns, *compared.blocks}
+    unknown = dict.fromkeys(n for c in claims for n in (c.ahead, c.behind, c.type) if n not in known)
+    if unknown:
+        nears = "; ".join(f"{name}: {suggest(name, known)}" for name in unknown)
+        note += f" Outside the family are claims without runs or tasks of theirs. {nears}"
     shown = _shown(table, compared)
     caption = (
         f"Mean difference, ahead minus behind, with its {level(settings.alpha)} interval;"

@@ -11,14 +11,13 @@ from analysis.tables import (
     overlap,
     pairs,
     power,
-    published,
     ranks,
     seeds,
     sensitivity,
 )
 from analysis.tables.comparison import Comparison
 
-SHOWN = (means, pairs, claims, published, seeds, effects, design_by_type, sensitivity, power, ranks, costs, overlap)
+SHOWN = (means, pairs, claims, seeds, effects, design_by_type, sensitivity, power, ranks, costs, overlap)
 
 
 def sections(compared: Comparison) -> list[Section]:

@@ -19,7 +19,7 @@ class Packed:
 
     @property
     def owner(self) -> Tensor:
-        """[N] number of each token's text."""
+        """[N] number of each token's text, rising."""
         return self.places // self.shape[1]
 
     def weighted_mean(self, weights: Tensor) -> Tensor:
@@ -32,10 +32,10 @@ class Packed:
 
     def first(self) -> Tensor:
         """[B, D] float32 state of each text's first token."""
-        counts = torch.bincount(self.owner, minlength=self.shape[0])
-        return self.states[counts.cumsum(0) - counts].float()
+        texts = torch.arange(self.shape[0], device=self.places.device)  # `bincount` would wait for the GPU
+        return self.states[torch.searchsorted(self.owner, texts)].float()
 
     def last(self) -> Tensor:
         """[B, D] float32 state of each text's last token."""
-        ends = torch.bincount(self.owner, minlength=self.shape[0]).cumsum(0) - 1
-        return self.states[ends].float()
+        texts = torch.arange(self.shape[0], device=self.places.device)
+        return self.states[torch.searchsorted(self.owner, texts, right=True) - 1].float()

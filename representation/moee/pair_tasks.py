@@ -12,6 +12,7 @@ from scipy.stats import spearmanr
 from sklearn.metrics import average_precision_score
 
 from analysis.statistics.arrays import Floats
+from cli.errors import UserError
 from evaluation.tasks.task_data import TaskData
 from poolers.shared.vector_geometry import unit
 from records.files import stream_seed
@@ -76,5 +77,7 @@ def _read(data: TaskData, most: int, seed: int) -> PairTask:
         if count + len(by_left[name]) <= most:
             units.append(by_left[name])
             count += len(by_left[name])
+    if not units:
+        raise UserError(f"{data.name}: each left text has more pairs than the {most} that are allowed. Allow more.")
     left, right, truth = (list(column) for column in zip(*chain.from_iterable(units), strict=True))
     return PairTask(data.name, data.type, left, right, np.array(truth, dtype=float))

@@ -44,6 +44,25 @@ def test_a_hub_data_set_from_a_folder_without_its_headings(tmp_path):
     assert [(t.query, t.source) for t in found] == [("A paragraph of the article .", "wikitext")]
 
 
+def test_a_copy_of_a_hub_repository_is_read_as_on_the_hub(tmp_path, monkeypatch):
+    """Of several files or subsets the one that is trained on."""
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "hf")
+    (tmp_path / "nli.csv").write_text("text\nnot this premise of natural language\n")
+    (tmp_path / "wiki1m_for_simcse.txt").write_text("a sentence of English Wikipedia\n")
+    found = read_texts(data("data=wiki_sentences", f"data.path='{tmp_path}'"), "")
+    assert [t.query for t in found] == ["a sentence of English Wikipedia"]
+    configs = [{"config_name": n, "data_files": f"{n}/*"} for n in ("wikitext-2-v1", "wikitext-103-raw-v1")]
+    (tmp_path / "two" / "README.md").parent.mkdir()
+    (tmp_path / "two" / "README.md").write_text(f"---\nconfigs: {json.dumps(configs)}\n---\n")
+    for config in configs:
+        (tmp_path / "two" / config["config_name"]).mkdir()
+        (tmp_path / "two" / config["config_name"] / "train.txt").write_text(
+            f"a line of {config['config_name']} alone\n"
+        )
+    found = read_texts(data("data=wikitext", f"data.path='{tmp_path / 'two'}'"), "")
+    assert [t.query for t in found] == ["a line of wikitext-103-raw-v1 alone"]
+
+
 def test_pairs_are_no_raw_text_and_raw_text_no_pairs(tmp_path):
     with pytest.raises(UserError, match="data=jsonl holds pairs"):
         read_texts(data("data=jsonl", "data.path=x.jsonl"), "")

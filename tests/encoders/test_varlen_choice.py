@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch.nn.attention import varlen
+from torch.torch_version import TorchVersion
 
 from encoders.attention.unpadded import kernel_holds
 
@@ -41,14 +42,23 @@ def of_2_11(query, key, value, cu_seq_q, *rest, scale=None, window_size=(-1, -1)
     return loop(query, key, value, cu_seq_q, *rest, scale=scale, window_size=window_size)
 
 
+def of_2_12(*args, num_splits=None, **kwargs):
+    if num_splits is not None:
+        raise RuntimeError(
+            "num_splits requires FA3. Register FA3 with `register_flash_attention_fa3()` to set num_splits."
+        )
+    return loop(*args, **kwargs)
+
+
 def older(*args, is_causal=False, return_aux=None, scale=None):
     pytest.fail("it knows no window")
 
 
 @pytest.mark.parametrize(
     ("attend", "holds"),
-    [(loop, True), (of_2_11, True), (blind_to_causality, False), (absent, False), (older, False)],
+    [(loop, True), (of_2_11, True), (of_2_12, True), (blind_to_causality, False), (absent, False), (older, False)],
 )
-def test_it_is_tried_before_it_is_used(kernel, attend, holds):
+def test_it_is_tried_before_it_is_used(kernel, attend, holds, monkeypatch):
+    monkeypatch.setattr(torch, "__version__", TorchVersion("2.12.1" if attend is of_2_12 else "2.13.0"))
     kernel(attend)
     assert kernel_holds(CPU, torch.bfloat16, 16) is holds

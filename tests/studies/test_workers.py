@@ -81,6 +81,8 @@ def test_gpus_are_those_that_this_process_sees(monkeypatch, tmp_path):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-c1")
     tool.write_text("#!/bin/sh\necho '0, GPU-c1-d2, 1000'\necho '1, GPU-c2-d2, 2000'\n")
     assert free_memory() == {"GPU-c1-d2": 1000}
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-e3")
+    assert places(free_memory(), 500, 16) == [""], "one job at a time"
     tool.write_text("#!/bin/sh\necho 'NVIDIA-SMI has failed'\nexit 9\n")
     assert free_memory() == {}
 

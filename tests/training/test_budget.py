@@ -4,7 +4,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from encoders.attention.switch import parts
 from encoders.limits import SHARED_GPU
+from encoders.mixse import mixture_of
 from records.run_folder import RunFolder
 from tests.triples import quick_run
 from training import budget
@@ -41,6 +43,19 @@ def test_a_trial_leaves_nothing_behind(cell, tmp_path):
     assert torch.equal(torch.get_rng_state(), before[0])
     assert (setup.work.plan, module.prepared(0)[0]) == before[1:]
     assert all(p.grad is None for p in module.parameters())
+
+
+def test_a_trial_of_a_mixture_lets_its_graph_go(compose_cell, pairs, tmp_path):
+    """Each sublayer holds the last weights of its experts, and they hold the graph of a pass that did not end."""
+    words = [*quick_run(pairs, 2), "adapter=mixse", "adapter.experts=2", "adapter.trains=experts", "token_budget=null"]
+    module, _, setup = build(compose_cell("mean", "bi", *words), tmp_path)
+
+    def full(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    parts(setup.encoder.backbone)[0][-1].register_forward_pre_hook(full)
+    assert not fits(module, 500)
+    assert all(sublayer.weights is None for sublayer in mixture_of(setup.encoder.backbone).sublayers)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from cli.compose import composed, plain
 from cli.errors import UserError
 from encoders.adapter import add_lora
 from encoders.loading import build_encoder, build_tokenizer
-from encoders.precision import PRECISIONS
+from encoders.precision import PRECISIONS, best_device
 from encoders.tokens import Tokens
 from training.cost import check, empty_encoder, flop_counter, parameters, training_flops
 from training.large_batch import ChunkPlan, LargeBatch
@@ -81,7 +81,7 @@ def test_more_processes_than_gpus_are_refused_and_any_number_on_a_cpu():
         check_devices(99, torch.device("cuda"))
     check_devices(99, torch.device("cpu"))
     with pytest.raises(UserError, match="accelerator=gpu, but torch finds no GPU"):
-        check_devices(1, torch.device("cpu"), "gpu")
+        best_device("gpu")
 
 
 @pytest.mark.parametrize("pooler", ["eos", "lastlayer", "multilayer"])

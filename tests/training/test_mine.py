@@ -60,10 +60,10 @@ def brute_force(triples, texts, vectors, rule, window):
         positives = {other.positive for other in triples if other.query == t.query}
         cosine = {text: float(q @ d) for text, d in zip(texts, documents, strict=True)}
         lowest = min(cosine[text] for text in positives)
-        ranks = sorted(texts, key=lambda text: -cosine[text])[: window[1] + most]
+        ranks = sorted(texts, key=lambda text: -cosine[text])[: window[1] + 1 + most]
         left = [text for text in ranks if text not in positives and not rule(lowest, cosine[text])]
-        left = left[window[0] - 1 : window[1]][:3]
-        left = [text for text in left if text != t.query]
+        left = left[window[0] - 1 : window[1] + 1][:4]  # one more, for the query that is a document
+        left = [text for text in left if text != t.query][:3]
         mined.append((left, [cosine[t.positive], *(cosine[text] for text in left)]))
     return mined
 
@@ -114,6 +114,7 @@ def test_random_negatives_follow_the_seed_and_a_file_is_not_written_twice(mine, 
     [
         (["out=mined.csv"], r"out=mined\.csv must be a file that ends with \.jsonl"),
         (["run=null"], "run= is empty"),
+        (["first_rank=98"], r"last_rank=100 leaves fewer than negatives=4 from first_rank=98 on"),
         (["data=wikitext"], "holds raw text"),
         (["data=classes", "data.columns={text:query,label:negative}"], "holds classes; hard neg"),
     ],

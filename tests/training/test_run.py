@@ -15,7 +15,7 @@ from training.large_batch import LargeBatch
 from training.loop import LAST
 from training.module import StepModule
 from training.objectives.infonce import InfoNCE
-from training.run import train_run
+from training.run import begin, build, train_run
 from training.validation import Validation
 
 
@@ -95,6 +95,17 @@ def test_nan_after_the_last_step_names_the_run_and_the_text(cell, tmp_path):
 def test_sizes_that_do_not_fit(cell, override, message):
     with pytest.raises(UserError, match=message):
         check_sizes(cell("eos", "bi", override))
+
+
+def test_threads_are_those_of_the_run_whatever_ran_before(cell, tmp_path, monkeypatch):
+    monkeypatch.setattr("training.run.THREADS", 4)
+    monkeypatch.setattr(torch, "set_num_threads", (found := []).append)
+    for _ in "ab":  # jobs of a sweep
+        begin(cell("eos", "bi", "trainer.devices=2", "trainer.threads=null"))
+    assert found == [2, 2]
+    module = build(cell("eos", "bi"), tmp_path)[0]
+    module.on_train_start()  # after Lightning's launcher, which sets its own number
+    assert found[2:] == [torch.get_num_threads()]
 
 
 @pytest.mark.slow

@@ -40,6 +40,11 @@ def check(cfg: Config) -> None:
     check_limits(cfg, LIMITS, WORDS)
     if not cfg["run"]:
         raise UserError("run= is empty. Give the folder of a finished run.")
+    if cfg["first_rank"] + cfg["negatives"] - 1 > cfg["last_rank"]:
+        raise UserError(
+            f"last_rank={cfg['last_rank']} leaves fewer than negatives={cfg['negatives']} from first_rank="
+            f"{cfg['first_rank']} on. Raise it."
+        )
     check_out(cfg["out"])
 
 
@@ -137,14 +142,15 @@ def mined(sides: Sides, triples: Sequence[Triple], cfg: Config) -> list[tuple[Tr
     rules = {theirs: cfg[ours] for ours, theirs in RULES.items()}
     rules["relative_margin"] = None if cfg["percent"] is None else 1 - cfg["percent"]
     model: Any = sides  # the library calls these methods alone
+    own = any(t.query in sides.place for t in sides.queries)  # a candidate more, since a query's own text is taken out
     random.seed(stream_seed(cfg["seed"], "mine"))
     found = mine_hard_negatives(
         Dataset.from_dict(dict(zip(("query", "positive"), map(list, zip(*pairs, strict=True)), strict=True))),
         model,
         corpus=list(sides.place),
         range_min=cfg["first_rank"] - 1,
-        range_max=cfg["last_rank"],
-        num_negatives=cfg["negatives"],
+        range_max=cfg["last_rank"] + own,
+        num_negatives=cfg["negatives"] + own,
         sampling_strategy=cfg["sample"],
         faiss_batch_size=cfg["block"],
         output_format="labeled-list",
@@ -152,8 +158,15 @@ def mined(sides: Sides, triples: Sequence[Triple], cfg: Config) -> list[tuple[Tr
         **rules,
     )
     of_query = {row["query"]: row["positive"][1:] for row in found}
-    numbers = (str(sides.number[t.instruction, t.query]) for t in triples)
-    return [(t, [n for n in of_query.get(k, ()) if n != t.query]) for t, k in zip(triples, numbers, strict=True)]
+    return [(t, _others(t, of_query.get(str(sides.number[t.instruction, t.query]), ()), cfg)) for t in triples]
+
+
+def _others(t: Triple, found: Sequence[str], cfg: Config) -> list[str]:
+    """Return what was found for a query without its own text, or without one that was found in its place."""
+    others = [text for text in found if text != t.query]
+    if len(others) > cfg["negatives"]:
+        others.pop(random.randrange(len(others)) if cfg["sample"] == "random" else -1)
+    return others
 
 
 def record(sides: Sides, t: Triple, negatives: list[str]) -> Config:
