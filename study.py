@@ -11,6 +11,7 @@ from cli.errors import guard
 def main() -> None:
     """Compose the commands of a study, refuse what is misspelt, and run them side by side."""
     from cli.compose import composed, help_screen, plain, readable, with_recipe
+    from corpora.files import data_files
     from encoders.limits import SHARED_GPU
     from evaluation.command import check_words
     from studies.jobs import design_words, split_words, study_jobs
@@ -25,6 +26,8 @@ def main() -> None:
     first = design_words(str(config["designs"][0]))  # with its words, since a key may be of its pooler alone
     train = composed("train", readable(with_recipe([*first, *words.train]), several=False))
     check_words(words.evaluate, train.model.path)  # before hours of training, not after them
+    if str(train.data.get("reader")).startswith("corpora.files."):
+        data_files(plain(train.data)["path"])
     at_once, why = _at_once(config["jobs"], plain(train))
     print(f"{len(jobs)} jobs, {len(at_once)} at a time: {why}.", flush=True)
     if train.accelerator == "cpu" or not free_memory():  # a run of trainer.threads=null would take all cores

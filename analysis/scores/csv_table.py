@@ -38,8 +38,10 @@ def read_csv(path: Path, factors: tuple[str, ...] = ()) -> Source:
         long = lower
         if list(long.columns[:2]) == OURS:
             long = long.assign(model=long["design"])
-    elif "task" in lower:
-        raise UserError(f"{path} has a column task but lacks model or score. Its columns: {', '.join(cells)}.")
+    elif {"task", "score", "seed"} & set(lower):
+        lacking = " and ".join(name for name in ("model", "task", "score") if name not in lower)
+        there = ", ".join(name for name in cells if name != "source")
+        raise UserError(f"{path} lacks {lacking} among its columns: {there}. Name them so, or add them.")
     else:
         long, notes = _melted(path, cells, known_types() | types)
     nameless = long[(long["model"] == "") | (long["task"] == "")]

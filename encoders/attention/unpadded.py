@@ -180,9 +180,7 @@ def _by_kernel(  # noqa: PLR0917
     bounds, longest = segments.bounds, max(segments.lengths)
     how: dict[str, Any] = {"scale": scaling, "window_size": WINDOWS[sees]}
     known, group = signature(varlen_attn).parameters, query.shape[1] // key.shape[1]
-    if (
-        "num_splits" in known and torch.__version__ >= "2.13"
-    ):  # earlier ones never split; 2.12 wants FA3 for it
+    if "num_splits" in known and torch.__version__ >= "2.13":  # earlier ones never split; 2.12 wants FA3 for it
         how["num_splits"] = 1  # or a text's sums would be cut according to its batch mates
     if "enable_gqa" in known:
         how["enable_gqa"] = group > 1
