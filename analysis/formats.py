@@ -61,10 +61,10 @@ def count_of(number: int, noun: str) -> str:
 
 
 def p_text(p: float) -> str:
-    """A p-value: 0.13, 0.039, 0.0077, < 0.001; "-" where there is none."""
+    """A p-value with two digits: 0.13, 0.20, 0.0077, < 0.001; "-" where there is none."""
     if not isfinite(p):
         return "-"
-    return "< 0.001" if p < 0.001 else f"{p:.2g}"
+    return "< 0.001" if p < 0.001 else f"{p:#.2g}"
 
 
 def p_is(p: float, of: str = "p") -> str:

@@ -72,7 +72,7 @@ def pair_table(compared: Comparison) -> Table:
     columns |= {title: rows[name].to_numpy() for name, title in names.items()}
     of_seeds = "p over tasks and seeds, and " if seeds else ""
     caption = (
-        f"Mean difference over {_over(rows, compared)} with its {level(compared.settings.alpha)} interval,"
+        f"Mean difference over {_over(rows, compared)} with its uncorrected {level(compared.settings.alpha)} interval,"
         f" {of_seeds}p of the exact Wilcoxon signed-rank test over tasks; {family_text(rows)}; {marks_text(rows)}."
     )
     if seeds:

@@ -49,7 +49,7 @@ def test_numbers_have_the_units_of_the_field():
     assert percent.interval(-math.inf, math.inf) == "-"
     assert [percent.margin(0.01), percent.margin(0.005), fraction.margin(0.01)] == ["1 point", "0.5 points", "0.01"]
     found = [p_text(p) for p in (0.127, 0.05, 0.0077, 0.0009, 1.0, math.nan)]
-    assert found == ["0.13", "0.05", "0.0077", "< 0.001", "1", "-"]
+    assert found == ["0.13", "0.050", "0.0077", "< 0.001", "1.0", "-"]
     assert [count(x) for x in (None, 999, 41_900_000)] == ["-", "999", "41.9 M"]
 
 
