@@ -28,7 +28,7 @@ from corpora.docstring_pairs import training_side
 from encoders.encoder import experts_of
 from encoders.precision import be_deterministic, best_device
 from records.files import replacing, write_json
-from training.batches import of_percent
+from training.held_out import of_percent
 from training.large_batch import refuse_step
 from training.loop import LINES
 from training.set_up import check_devices

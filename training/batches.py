@@ -1,7 +1,6 @@
 """Draw the examples of a step, of one data set or a mix, as a function of (seed, epoch): all cells see the same."""
 
 import hashlib
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -9,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from pytorch_lightning.utilities import rank_zero_only
 from torch import Tensor
 
 from cli.errors import UserError
@@ -19,8 +17,6 @@ from encoders.templates import Template
 from records.files import stream_seed
 
 Config = dict[str, Any]
-LONG = 5  # words of a held-out text that is looked for inside others
-MANY = 10  # queries of one positive that is no answer of its own
 
 
 class BatchOrder:
@@ -139,76 +135,3 @@ def order_of(config: Config, examples: Sequence[Triple]) -> BatchOrder | MixOrde
         inner = [examples[i].source for i in members[name]]
         of[name] = BatchOrder(inner, at_a_time, seed, configs[name]["one_source"], stream=f"data.sources.{name}")
     return MixOrder(share, of, members, size // at_a_time)
-
-
-def split(examples: list[Triple], data: Config) -> tuple[list[Triple], list[Triple]]:
-    """Return (training, held out): every k-th example is kept out, so that all sources are among them; of a mix as many
-    of each source as that says, and sources of share 0 are not trained on. What shares a text with one that is held
-    out is not trained on either (`apart`). Raises `UserError` for too many of them."""
-    every, wanted, unused = list(range(len(examples))), {}, set()
-    if "mix" not in data:
-        wanted = {"data": (data["validation"], every)}
-    else:
-        configs, members, share = sources(data), by_source(examples), shares(data)
-        wanted = {f"data.sources.{name}": (configs[name]["validation"], members[name]) for name in configs}
-        unused = {i for name in configs for i in members[name] if not share[name]}
-    held_out: set[int] = set()
-    for key, (count, numbers) in wanted.items():
-        if not 0 < count < len(numbers) / 2 and not (count == 0 and "mix" in data):
-            raise UserError(
-                f"{key}.validation={count} does not fit {len(numbers)} examples: fewer than half can be kept out of "
-                f"training. Give at most {(len(numbers) - 1) // 2}, or more data."
-            )
-        stride = len(numbers) // max(1, count)
-        held_out |= {numbers[k] for k in range(0, stride * count, stride)}
-    left_out = held_out | unused
-    kept, out = [examples[i] for i in every if i not in left_out], [examples[i] for i in sorted(held_out)]
-    return apart(kept, out, "mix" in data), out
-
-
-def apart(kept: list[Triple], held_out: Sequence[Triple], mix: bool) -> list[Triple]:
-    """Return the examples of `kept` whose query and positive are none of the held-out examples' texts and, of another
-    source of a mix, hold none of those of `LONG` words or more. Case and number of blanks do not count.
-
-    A positive of `MANY` other queries is taken for the name of a label: others with it stay. Prints how many are left
-    out. Raises `UserError` where none of a source stays.
-    """
-    texts = {(side, t.origin) for t in held_out for side in _sides(t)}
-    whole, askers = {text for text, _ in texts}, defaultdict(set)
-    for query, positive in (_sides(t) for t in kept if t.kind != "graded"):
-        if positive in whole:
-            askers[positive].add(query)
-    names = {positive for positive, queries in askers.items() if len(queries) >= MANY}
-    whole -= names
-    by_word: dict[str, list[tuple[str, str]]] = defaultdict(list)  # one word of a text -> that text and its source
-    for text, source in texts if mix else ():
-        if len(words := text.split()) >= LONG and text in whole:
-            by_word[max(words[1:-1], key=len)].append((text, source))
-
-    def known(t: Triple) -> bool:
-        sides = _sides(t)
-        near = [(side, *held) for side in sides for word in by_word.keys() & side.split() for held in by_word[word]]
-        return not whole.isdisjoint(sides) or any(text in side and source != t.origin for side, text, source in near)
-
-    left: list[int] = []
-    for name, numbers in (by_source(kept) if mix else {"": range(len(kept))}).items():
-        own = [i for i in numbers if not known(kept[i])]
-        if not own:
-            of = f"data.sources.{name}" if mix else "the data"
-            raise UserError(f"All examples of {of} share a text with a held-out one. Lower validation=.")
-        left += own
-    if len(left) < len(kept) or names:
-        stay = f"; {len(names):,} positives of {MANY} queries or more stay" if names else ""
-        said = f"{len(kept) - len(left):,} examples share a text with held-out ones: not trained on{stay}."
-        rank_zero_only(print)(said, file=sys.stderr)
-    return [kept[i] for i in sorted(left)]
-
-
-def _sides(t: Triple) -> tuple[str, str]:
-    """Query and positive as they are compared."""
-    return " ".join(t.query.lower().split()), " ".join(t.positive.lower().split())
-
-
-def of_percent(text: str, percent: int) -> bool:
-    """Tell whether a text is of those that are held out: `percent` of all, by the text's own sha256."""
-    return int(hashlib.sha256(text.encode()).hexdigest(), 16) % 100 < percent

@@ -104,26 +104,34 @@ def over_seeds(cube: Floats, contrasts: Floats, sizes: Sequence[int]) -> OverSee
     Satterthwaite (1946), and all times Box's epsilon (Greenhouse and Geisser 1959), since designs may differ in how far
     they vary with task and seed.
     """
-    own = [runs[:, ~np.isnan(runs).any(axis=0)] for runs in cube]
+    own = [runs[:, ~np.isnan(runs).any(axis=0)] for runs in cube]  # [n, S] of each design: its whole runs
     n, (designs, k), seeds = cube.shape[1], contrasts.shape, min(runs.shape[1] for runs in own)
     if seeds < 2 or copies(cube).all():
         return OverSeeds(min(seeds, 1))
     counts, starts = np.array(sizes), np.cumsum([0, *sizes[:-1]])
-    of, free = np.repeat(np.arange(len(sizes)), counts), k * (len(sizes) - 1)
+    of, free = np.repeat(np.arange(len(sizes)), counts), k * (len(sizes) - 1)  # type of each task; df of the effect
+
+    # Over tasks alone, with runs averaged: Welch's statistic, whose error is 1.
     tasks = np.stack([runs.mean(axis=1) for runs in own], axis=1) @ contrasts
     statistic, df_tasks, weights, shares = (part[0] for part in welch(*_sums(tasks[None], starts), counts))
+
+    # Variance that each design adds by its seeds (in the means of types, less what all share), and by task x seed.
     of_seeds, of_rest = np.zeros(designs), np.zeros(designs)
     for d, runs in enumerate(own):
-        by_seed = np.add.reduceat(runs, starts, axis=0) / counts[:, None]
+        by_seed = np.add.reduceat(runs, starts, axis=0) / counts[:, None]  # [types, S]
         apart = by_seed - by_seed.mean(axis=1, keepdims=True)
         left = runs - runs.mean(axis=1, keepdims=True) - apart[of]
         rests = np.add.reduceat((left**2).sum(axis=1), starts) / ((counts - 1) * (runs.shape[1] - 1))
         apart = apart - shares @ apart
         of_seeds[d] = weights @ apart.var(axis=1, ddof=1) / runs.shape[1]
         of_rest[d] = (weights * (1 - shares) * rests / counts).sum() / runs.shape[1]
+
+    # Covariance of the contrasts, with tasks and with seeds: how unlike a sphere it is sets Box's epsilon.
     within = tasks - (np.add.reduceat(tasks, starts, axis=0) / counts[:, None])[of]
     with_task = (within * (weights * (1 - shares) / (counts * (counts - 1)))[of, None]).T @ within
     with_seed = contrasts.T @ (of_seeds[:, None] * contrasts)
+
+    # Error of the statistic: 1 over tasks, plus seeds, less what both count twice; degrees of freedom by Satterthwaite.
     lengths, runs_free = (contrasts**2).sum(axis=1) / free, np.array([runs.shape[1] - 1 for runs in own])
     rest = lengths * of_rest, (n - len(sizes)) * runs_free
     squared, freedom = squared_error(([1.0], [df_tasks]), (lengths * of_seeds, (len(sizes) - 1) * runs_free), rest)

@@ -8,8 +8,9 @@ from cli.compose import composed, plain
 from cli.errors import UserError
 from corpora.mix import by_source, facts, shares
 from corpora.triples import Triple, fingerprint, read_triples
-from training.batches import order_of, split
+from training.batches import order_of
 from training.checks import check_sizes
+from training.held_out import split
 
 EXAMPLES = [
     Triple(f"{s}{i}", f"{s}{i}'", source=f"{s}/{i % 2}") for s, n in (("p", 50), ("c", 30), ("g", 20)) for i in range(n)

@@ -18,7 +18,7 @@ from records.earlier_runs import ADAPTER
 from records.manifest import HELD_OUT
 from records.run_folder import RunFolder
 from tests.training.raw_stages import WORDS, quick_stage
-from training.batches import of_percent
+from training.held_out import of_percent
 from training.objectives.next_token import NextToken, bytes_read
 from training.run import train_run
 from training.set_up import set_up

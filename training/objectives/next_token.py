@@ -23,7 +23,7 @@ from encoders.tokens import TextTokenizer, Tokens
 from poolers.shared.base import BOS, EOS, TEXT
 from records.files import write_text
 from records.manifest import HELD_OUT
-from training.batches import of_percent
+from training.held_out import of_percent
 from training.objectives.masking import TOKENIZED, Masked, MaskedLoss, lm_head, refuse_untrained
 from training.objectives.objective import Config, Objective, Scores
 from training.set_up import SetUp

@@ -14,7 +14,7 @@ from cli.errors import UserError, nearest
 from cli.limits import Limit
 from corpora.triples import Triple
 from encoders.tokens import Tokens
-from training.batches import split
+from training.held_out import split
 from training.large_batch import LargeBatch
 from training.set_up import SetUp
 

@@ -16,7 +16,7 @@ from encoders.identity import base_fingerprints
 from encoders.precision import best_device, resolve_precision
 from encoders.tokens import TextTokenizer
 from records.files import stream_seed
-from training.batches import split
+from training.held_out import split
 from training.objectives.masking import causal_model
 
 Config = dict[str, Any]
