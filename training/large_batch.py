@@ -113,7 +113,12 @@ class LargeBatch:
     def _run(self, rows: Sequence[Tokens], texts: list[int], step: int, number: int) -> Tensor:
         self.seed_chunk(step, number)
         batch = self.tokenizer.batch([rows[i] for i in texts])
-        return self.encoder(batch.to(next(self.encoder.parameters()).device))
+        vectors = self.encoder(batch.to(next(self.encoder.parameters()).device))
+        found, wanted = list(vectors.shape), [len(texts), self.encoder.pooler.embedding_dim]
+        if found != wanted:  # an assignment would repeat [N, 1] without a word
+            what = f"{type(self.encoder.pooler).__name__} returned {found} for {len(texts)} texts"
+            raise UserError(f"The pooler {what}. Return [B, E], here {wanted} (docs/extend.md).")
+        return vectors
 
     def sum_gradients(self) -> None:
         """One all-reduce of all trainable gradients, flattened (LoRA and head are small)."""

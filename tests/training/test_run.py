@@ -97,6 +97,13 @@ def test_sizes_that_do_not_fit(cell, override, message):
         check_sizes(cell("eos", "bi", override))
 
 
+def test_a_pooler_that_returns_another_shape_is_named(cell, tmp_path):
+    module = build(cell("mean", "bi"), tmp_path)[0]
+    module.encoder.pooler.forward = lambda states, tokens: torch.ones(len(tokens.roles), 1)
+    with pytest.raises(UserError, match=r"The pooler \w+ returned \[\d+, 1\] for \d+ texts. Return \[B, E\]"):
+        module.objective.backward(*module.prepared(0)[1:], 0)
+
+
 def test_threads_are_those_of_the_run_whatever_ran_before(cell, tmp_path, monkeypatch):
     monkeypatch.setattr("training.run.THREADS", 4)
     monkeypatch.setattr(torch, "set_num_threads", (found := []).append)
