@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from pytorch_lightning.utilities import rank_zero_only
 
-from cli.errors import quieten
+from cli.errors import UserError, quieten
 from corpora.copies import keep_texts
 from corpora.mix import facts
 from corpora.triples import Triple, described
@@ -78,7 +78,13 @@ def train_run(config: Config, folder: RunFolder) -> None:
     """Train into `folder`; continue where an earlier attempt was interrupted. One process at a time does."""
     first = rank_zero_only.rank == 0  # type: ignore[attr-defined]  # of several processes, one writes
     with alone_in(folder.path) if first else nullcontext():
-        _train(config, folder, first)
+        try:
+            _train(config, folder, first)
+        except RuntimeError as error:
+            if not type(error).__module__.startswith(("torch._dynamo", "torch._inductor")):
+                raise
+            fault = f"torch.compile fails on this machine ({str(error).splitlines()[0]})"
+            raise UserError(f"{fault}. Give compile=never, which is torch's own operators.") from error
 
 
 def build(config: Config, folder: Path) -> tuple[StepModule, list[Triple], SetUp]:

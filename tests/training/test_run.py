@@ -104,6 +104,16 @@ def test_a_pooler_that_returns_another_shape_is_named(cell, tmp_path):
         module.objective.backward(*module.prepared(0)[1:], 0)
 
 
+def test_a_compiler_that_fails_is_one_line_with_its_remedy(cell, tmp_path, monkeypatch):
+    def broken(*_):
+        raise OSError("no triton for this card")
+
+    real = torch.compile
+    monkeypatch.setattr(torch, "compile", lambda layer, **how: real(layer, backend=broken, **how))
+    with pytest.raises(UserError, match=r"torch.compile fails on this machine \(.*\). Give compile=never"):
+        train_run(cell("mean", "bi", "compile=always"), RunFolder(tmp_path / "run"))
+
+
 def test_threads_are_those_of_the_run_whatever_ran_before(cell, tmp_path, monkeypatch):
     monkeypatch.setattr("training.run.THREADS", 4)
     monkeypatch.setattr(torch, "set_num_threads", (found := []).append)
