@@ -26,7 +26,7 @@ def main() -> None:
     first = design_words(str(config["designs"][0]))  # with its words, since a key may be of its pooler alone
     train = composed("train", readable(with_recipe([*first, *words.train]), several=False))
     check_words(words.evaluate, train.model.path)  # before hours of training, not after them
-    if str(train.data.get("reader")).startswith("corpora.files."):
+    if str(train.data.get("reader")).startswith(("corpora.files.", "corpora.classes.file")):
         data_files(plain(train.data)["path"])
     at_once, why = _at_once(config["jobs"], plain(train))
     print(f"{len(jobs)} jobs, {len(at_once)} at a time: {why}.", flush=True)

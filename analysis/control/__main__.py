@@ -30,7 +30,7 @@ Named = list[tuple[str, Run]]  # (model, run)
 RUN_NAME = re.compile(r"seed\d+$")
 # keys that only the copy with the scores has, or that evaluate.py writes again in it
 OF_THE_COPY = ("evaluation", "manifest_sha256", "study")
-OF_SCORING = ("evaluation", "accelerator", "token_budget")  # keys of a run that evaluate.py replaces by its own
+OF_SCORING = ("evaluation", "accelerator")  # keys of a run that evaluate.py replaces by its own
 
 
 def main() -> None:
@@ -128,8 +128,8 @@ def _joined(left_out: list[str], runs: Named, copies: Named) -> Iterator[tuple[s
 
 def _core(manifest: dict[str, Any]) -> dict[str, Any]:
     """Return the keys that run and copy share: the copy may have been scored with other keys, on another device."""
-    core, of_scoring = {key: value for key, value in manifest.items() if key not in OF_THE_COPY}, OF_SCORING
-    return core | {"config": {key: value for key, value in manifest["config"].items() if key not in of_scoring}}
+    core = {key: value for key, value in manifest.items() if key not in OF_THE_COPY}
+    return core | {"config": {key: value for key, value in manifest["config"].items() if key not in OF_SCORING}}
 
 
 if __name__ == "__main__":
