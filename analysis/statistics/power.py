@@ -16,7 +16,7 @@ from analysis.statistics.arrays import Floats, Ints
 from analysis.statistics.seeds import FEWEST_SEEDS, OTHERS, Spreads, squared_error
 
 TARGET = 0.8  # chance of a difference that counts as detectable
-DRAWS = 1024  # a detectable difference is within 1.5 % of its limit at a level of 0.002; 256 draws: 3 %
+DRAWS = 1024  # with them a detectable difference is within 1.5 % of its limit at a level of 0.002
 HALVINGS = 18  # of the search: 1 part in 260,000 of its first step
 
 
