@@ -119,7 +119,8 @@ def test_a_copy_stands_for_its_run_where_only_the_scoring_was_asked_otherwise(ru
     """`evaluate.py evaluation.autocast=fp16` writes its keys into the copy's configuration, not into the run's."""
     names = [(design, seed) for design in CELLS for seed in (0, 1)]
     for name in names:
-        write_copy(write_run(runs, *name, evaluation={"autocast": "fp16", "max_length_share": 0.5}))
+        asked = {"evaluation": {"autocast": "fp16", "max_length_share": 0.5}, "accelerator": "cpu"}
+        write_copy(write_run(runs, *name, **asked))
         write_run(runs, *name)
     text, error = audit(runs)
     assert error is None
