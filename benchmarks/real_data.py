@@ -1,9 +1,9 @@
-"""Pairs and tasks of the study on real texts: 20,000 pairs, and eight tasks cut to about 120,000 tokens at 48 a text.
+"""Real texts of the studies: 20,000 pairs, eight tasks cut to about 120,000 tokens at 48 a text, four domains of text.
 
     python -m benchmarks.real_data from=<folder> to=cache/real
 
 <folder>/pairs/<source>.jsonl.gz holds what data=jsonl reads, <folder>/tasks/<task>/ what tasks_dir= does, each with its
-origin and licence (docs/first-study.md). Pairs are drawn with seed 0; of tasks the first records are kept.
+origin and licence (docs/first-study.md). Pairs and domains are drawn with seed 0; of tasks the first records are kept.
 """
 
 import gzip
@@ -31,6 +31,13 @@ FIRST = {
 }
 OF_A_LABEL = {"train.jsonl": 8, "test.jsonl": 6}
 QUERIES, DOCUMENTS = 150, 400
+DOMAINS = {  # of objective=next_token -> the file below the folder, and its key of a text
+    "science": ("tasks/SciFact/corpus.jsonl", "text"),
+    "medical": ("pairs/medquad.jsonl.gz", "positive"),
+    "wikipedia": ("pairs/squad.jsonl.gz", "positive"),
+    "dictionary": ("pairs/wordnet.jsonl.gz", "positive"),
+}
+DOCUMENTS_OF_DOMAIN, SHORTEST, LONGEST = 1500, 100, 600  # characters; longer texts are cut
 Record = dict[str, Any]
 
 
@@ -48,7 +55,7 @@ def main() -> None:
 
 
 def make(source: Path, to: Path) -> str:
-    """Write `to`/pairs.jsonl and `to`/tasks, whole or not at all; return what there is, in words.
+    """Write `to`/pairs.jsonl, `to`/tasks and `to`/domains, whole or not at all; return what there is, in words.
 
     The same source makes the same bytes. Raises `UserError` for a file that is not there, or not as it should be.
     """
@@ -63,7 +70,9 @@ def make(source: Path, to: Path) -> str:
             with reading(task / "task.json"):
                 shutil.copy(task / "task.json", place)
             cut(task, place)
-    return f"{len(pairs):,} pairs, {len(cuts)} tasks"
+        for name, (file, key) in DOMAINS.items():
+            write_text(draft / "domains" / f"{name}.txt", "\n".join(texts(source / file, key)) + "\n")
+    return f"{len(pairs):,} pairs, {len(cuts)} tasks, {len(DOMAINS)} domains"
 
 
 def drawn(folder: Path) -> list[str]:
@@ -109,9 +118,15 @@ def judged(task: Path, place: Path) -> None:
     write_text(place / "qrels" / "test.tsv", "\n".join([head, *lines]) + "\n")
 
 
+def texts(file: Path, key: str) -> list[str]:
+    """Return distinct documents of a domain, each in one line."""
+    distinct = {" ".join(record[key].split())[:LONGEST] for record in records(file)}
+    return random.Random(0).sample(sorted(t for t in distinct if len(t) >= SHORTEST), DOCUMENTS_OF_DOMAIN)
+
+
 def records(file: Path) -> list[Record]:
     """Return the JSON objects of a file, one a line."""
-    with reading(file), file.open(encoding="utf-8") as lines:
+    with reading(file), (gzip.open if file.suffix == ".gz" else open)(file, "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 
