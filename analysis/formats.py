@@ -18,18 +18,17 @@ def typeset(text: str) -> str:
 
 @dataclass(frozen=True)
 class Unit:
-    """How scores and their differences are printed: in percent (43.2) or as they are (0.4324); data files keep 0-1."""
+    """How scores of 0 to 1 and their differences are printed: in percent, with so many digits after the point."""
 
-    percent: bool = True
     digits: int = 1
 
     def score(self, value: float) -> str:
-        """A score: 43.2, or 0.4324; "-" where there is none."""
-        return f"{self._scaled(value):.{self.digits}f}" if isfinite(value) else "-"
+        """A score: 43.2; "-" where there is none."""
+        return f"{100 * value:.{self.digits}f}" if isfinite(value) else "-"
 
     def signed(self, value: float) -> str:
         """A difference with its sign: +0.7; plus also for what rounds to zero."""
-        text = f"{self._scaled(value):+.{self.digits}f}" if isfinite(value) else "-"
+        text = f"{100 * value:+.{self.digits}f}" if isfinite(value) else "-"
         return text.replace("-", "+") if text.strip("-0.") == "" and text != "-" else text
 
     def interval(self, low: float, high: float) -> str:
@@ -37,21 +36,12 @@ class Unit:
         return f"[{self.signed(low)}, {self.signed(high)}]" if isfinite(low) and isfinite(high) else "-"
 
     def points(self, value: float, sign: bool = False) -> str:
-        """A difference in a sentence: 2.3 points, +0.7 points; without percent the number alone."""
-        return f"{self.signed(value) if sign else self.score(value)}{self.points_word}"
+        """A difference in a sentence: 2.3 points, +0.7 points."""
+        return f"{self.signed(value) if sign else self.score(value)} points"
 
     def margin(self, value: float) -> str:
-        """A margin that was stated, with the digits that it has: 1 point, 0.5 points; or 0.01."""
-        word = " point" if self.percent and value == 0.01 else self.points_word
-        return f"{round(self._scaled(value), 9):g}{word}"
-
-    @property
-    def points_word(self) -> str:
-        """What follows a difference in a sentence."""
-        return " points" if self.percent else ""
-
-    def _scaled(self, value: float) -> float:
-        return 100 * value if self.percent else value
+        """A margin that was stated, with the digits that it has: 1 point, 0.5 points."""
+        return f"{round(100 * value, 9):g} point{'s' * (value != 0.01)}"
 
 
 def count_of(number: int, noun: str) -> str:

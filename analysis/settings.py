@@ -10,7 +10,6 @@ from cli.errors import UserError, nearest
 
 LIST_KEYS = ("scores", "models", "seeds", "types", "tasks", "subsets", "factors", "allow", "tables")
 ON_REQUEST = ("items", "overlap")  # what `tables=` may name
-USUAL_DIGITS = {"fraction": 4, "percent": 1}  # where digits= names none
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,6 @@ class Settings:
     tasks: tuple[str, ...] = ()
     missing: str = "auto"
     alpha: float = 0.05
-    decimals: int = 12
     benchmark: str = ""
     split: str = ""
     subsets: tuple[str, ...] = ()
@@ -37,7 +35,6 @@ class Settings:
     claims: Path | None = None
     tables: tuple[str, ...] = ()
     layout: str = "both"
-    unit: str = "percent"
     digits: int = 1
     report: bool = False
     figures: bool = False
@@ -49,7 +46,7 @@ class Settings:
     @property
     def numbers(self) -> Unit:
         """The form in which every rendering prints scores and their differences."""
-        return Unit(self.unit == "percent", self.digits)
+        return Unit(self.digits)
 
 
 def public_path(path: Path) -> str:
@@ -71,7 +68,6 @@ def settings_from(values: dict[str, Any]) -> Settings:
     given = {key: value for key, value in values.items() if value is not None}
     given |= {key: [given[key]] for key in LIST_KEYS if key in given and not isinstance(given[key], list)}
     given["scores"] = _scores(given["scores"])
-    given["digits"] = given.get("digits", USUAL_DIGITS[values["unit"]])
     given["figures"] = given.get("figures", values["report"])
     for key in (key for key in LIST_KEYS if key in given):
         if not given[key] or any(isinstance(item, list | dict) for item in given[key]):
@@ -95,15 +91,13 @@ def _check_values(values: dict[str, Any]) -> None:
 
     limits = {
         "alpha": real(1e-6, below=1),
-        "decimals": Limit(1, largest=16),
         "rope": real(0, largest=1),
         "rows_shown": Limit(0),
-        "digits": Limit(0, "1, or 4 with unit=fraction", largest=12),
+        "digits": Limit(0, largest=12),
     }
     words = {
         "missing": ("auto", "fail", "drop_tasks", "drop_models"),
         "layout": ("both", "wilcoxon"),
-        "unit": ("percent", "fraction"),
     }
     check_limits({key: values[key] for key in (*limits, *words)}, limits, words)
     further = [f"{key}=" for key in ("claims", "tables") if values[key]]

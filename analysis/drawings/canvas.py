@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from analysis.formats import Unit, typeset
+from analysis.formats import typeset
 
 
 def canvas(width: float, height: float) -> Any:
@@ -20,15 +20,14 @@ def panel_axes(figure: Any, count: int, across: int, **shared: Any) -> list[Any]
     return list(grid[:count])
 
 
-def score_ticks(axis: Any, unit: Unit) -> None:
-    """Print the numbers at an axis of scores in their unit."""
-    if unit.percent:
-        axis.set_major_formatter(lambda value, _: typeset(f"{100 * round(value, 9):g}"))
+def score_ticks(axis: Any) -> None:
+    """Print the numbers at an axis of scores in percent."""
+    axis.set_major_formatter(lambda value, _: typeset(f"{100 * round(value, 9):g}"))
 
 
-def list_axes(axes: Any, rows: int, ticks: int, unit: Unit) -> None:
+def list_axes(axes: Any, rows: int, ticks: int) -> None:
     """Set axes to a list of rows, the first on top, with at most so many ticks and lines across, which are scores."""
-    score_ticks(axes.xaxis, unit)
+    score_ticks(axes.xaxis)
     axes.set_ylim(rows - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x")

@@ -10,9 +10,12 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
-def rounded(values: Floats, decimals: int) -> Floats:
-    """Return values rounded to `decimals`: 0.3 - 0.1 and 0.2 must tie, and float noise is no rank."""
-    return np.asarray(np.round(values, decimals), dtype=np.float64)
+DECIMALS = 12  # to which scores and differences are rounded before they are ranked
+
+
+def rounded(values: Floats) -> Floats:
+    """Return values rounded to `DECIMALS`: 0.3 - 0.1 and 0.2 must tie, and float noise is no rank."""
+    return np.asarray(np.round(values, DECIMALS), dtype=np.float64)
 
 
 def blocks(count: int, most: int) -> Iterator[slice]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from analysis.statistics.arrays import Floats, blocks, rounded
+from analysis.statistics.arrays import DECIMALS, Floats, blocks, rounded
 from analysis.statistics.correction import passes
 from analysis.statistics.wilcoxon import SignedRank, largest_within
 
@@ -71,7 +71,7 @@ def hodges_lehmann(differences: Floats, level: float = 0.95) -> HodgesLehmann:
     return HodgesLehmann((averages[:, 0] + averages[:, 1]) / 2, low, high)
 
 
-def typical_difference(differences: Floats, test: SignedRank, alpha: float = 0.05, decimals: int = 12) -> HodgesLehmann:
+def typical_difference(differences: Floats, test: SignedRank, alpha: float = 0.05) -> HodgesLehmann:
     """Return the Hodges-Lehmann difference of each row of `differences` [P, n] and the interval that belongs to `test`.
 
     The test drops differences of zero, so they are left out here too (as R's wilcox.test does). Then W+ - W- is the
@@ -80,9 +80,9 @@ def typical_difference(differences: Floats, test: SignedRank, alpha: float = 0.0
 
     The interval of level 1 - alpha leaves out 0 exactly where the test passes at `alpha`, uncorrected. Without ties and
     zeros it does so by itself. With them the test at 0 knows of ties that the interval does not: where the two would
-    differ, the end is moved to 0, or, since it is open there, half a unit of `decimals` beyond it.
+    differ, the end is moved to 0, or, since it is open there, half a unit of `DECIMALS` beyond it.
     """
-    d = rounded(differences, decimals) + 0.0  # -0. is 0.
+    d = rounded(differences) + 0.0  # -0. is 0.
     count, n = d.shape
     estimate, low, high = np.zeros(count), np.full(count, -np.inf), np.full(count, np.inf)
     for zero in np.unique(test.n_zero[test.n_zero < n]).tolist():
@@ -90,7 +90,7 @@ def typical_difference(differences: Floats, test: SignedRank, alpha: float = 0.0
         kept = d[rows][d[rows] != 0].reshape(len(rows), -1) if zero else d[rows]
         centre = hodges_lehmann(kept, 1 - alpha)
         estimate[rows], low[rows], high[rows] = centre.estimate, centre.low, centre.high
-    low, high = _agreeing_at_zero(low, high, test, alpha, 0.5 * 10.0**-decimals)
+    low, high = _agreeing_at_zero(low, high, test, alpha, 0.5 * 10.0**-DECIMALS)
     return HodgesLehmann(estimate, low, high)
 
 

@@ -24,13 +24,13 @@ class Friedman:
     p_f: float
 
 
-def friedman(scores: Floats, decimals: int = 12) -> Friedman:
-    """Test scores [n >= 2 tasks, k >= 3 designs], rounded to `decimals` before ranking.
+def friedman(scores: Floats) -> Friedman:
+    """Test scores [n >= 2 tasks, k >= 3 designs], rounded before ranking.
 
     W = chi2 / (n (k - 1)), with Friedman's statistic corrected for ties; F = (n - 1) W / (1 - W). Where every score of
     every task ties, both are 0.
     """
-    ranks = stats.rankdata(-rounded(scores, decimals), axis=1)  # midranks within each task, the highest score first
+    ranks = stats.rankdata(-rounded(scores), axis=1)  # midranks within each task, the highest score first
     n, k = ranks.shape
     tied = bool((ranks == (k + 1) / 2).all())
     w = 0.0 if tied else float(stats.friedmanchisquare(*ranks.T).statistic) / (n * (k - 1))

@@ -30,12 +30,12 @@ class SignedRank:
     p_min: Floats
 
 
-def signed_rank(differences: Floats, decimals: int = 12) -> SignedRank:
-    """Test each row of `differences` [P, n] (score differences of P pairs over n tasks), rounded to `decimals` first.
+def signed_rank(differences: Floats) -> SignedRank:
+    """Test each row of `differences` [P, n] (score differences of P pairs over n tasks), rounded first.
 
     Differences of zero are dropped before ranking (Wilcoxon 1945).
     """
-    d = rounded(differences, decimals)
+    d = rounded(differences)
     ranks = np.rint(2 * rankdata(np.abs(d), axis=1)).astype(np.int64)  # doubled midranks are whole
     n_zero = (d == 0).sum(axis=1)
     ranks -= 2 * n_zero[:, None]  # zeros hold the lowest ranks, so dropping them lowers all others alike

@@ -59,9 +59,9 @@ def compare_pairs(
 def _tested(means: Floats, of: Spreads, places: Places, settings: Settings, level: float) -> dict[str, Any]:
     """Return the columns of tests of means [designs, tasks] and of the runs that they are of, each [P]."""
     first, second = places
-    d = rounded(means[second] - means[first], settings.decimals) + 0.0  # -0. is 0.
-    seeds, ranks = pair_test(of, first, second), signed_rank(d, settings.decimals)
-    (mean, error), confidence = mean_and_error(rounded(means[second] - means[first], 12) + 0.0), 1 - settings.alpha
+    d = rounded(means[second] - means[first]) + 0.0  # -0. is 0.
+    seeds, ranks = pair_test(of, first, second), signed_rank(d)
+    (mean, error), confidence = mean_and_error(rounded(means[second] - means[first]) + 0.0), 1 - settings.alpha
     over_tasks = student_reach(error, max(1, d.shape[1] - 1), confidence)
     half = np.where(np.isnan(seeds.mean), over_tasks, reach(seeds, confidence))
     columns = {"mean_difference": mean, "low": mean - half, "high": mean + half}
@@ -69,7 +69,7 @@ def _tested(means: Floats, of: Spreads, places: Places, settings: Settings, leve
     columns |= {"detectable": _detectable(of, first, second, level)}
     columns |= {name: value for name, value in vars(seeds).items() if name != "mean"}
     columns |= {name: value for name, value in vars(ranks).items() if name != "p"}
-    typical = typical_difference(d, ranks, settings.alpha, settings.decimals)
+    typical = typical_difference(d, ranks, settings.alpha)
     return columns | {"hodges_lehmann": typical.estimate, "hl_low": typical.low, "hl_high": typical.high}
 
 

@@ -46,7 +46,7 @@ def interaction(compared: Comparison, designs: list[str], types: Types) -> dict[
     """Return the tests of design x type: `p` over tasks and seeds (nan below three), `p_permutation` over tasks."""
     sizes = [len(tasks) for tasks in types.values()]
     matrix, contrasts = compared.matrix.loc[list(chain(*types.values())), designs], helmert(len(designs))
-    vectors = rounded(matrix.to_numpy(dtype=np.float64) @ contrasts, compared.settings.decimals)
+    vectors = rounded(matrix.to_numpy(dtype=np.float64) @ contrasts)
     tasks, seeds = permuted(vectors, sizes), over_seeds(seed_cube(compared.frame, matrix), contrasts, sizes)
     sized = {"n_designs": len(designs), "n_types": len(types), "n_tasks": sum(sizes), "n_seeds": seeds.n_seeds}
     p = seeds.p_seeds if seeds.n_seeds >= FEWEST_SEEDS else np.nan
@@ -99,7 +99,7 @@ def _figures(shown: pd.DataFrame, types: Types, compared: Comparison) -> list[Dr
             axes.hlines(place, row["low"], row["high"], color=look["color"], linewidth=1.3)
             axes.plot(row["mean_difference"], place, markersize=5, **look)
         axes.axvline(0, color=BLACK, linewidth=0.8, zorder=0)
-        list_axes(axes, len(rows), 4, compared.unit)
+        list_axes(axes, len(rows), 4)
         axes.set_title(f"{kind} ({len(types[kind])})")
     grid[0].set_yticks(range(len(names)), names.values())
     one, over = compared.reference, " and seeds" if shown["n_seeds"].max() >= FEWEST_SEEDS else ""

@@ -6,7 +6,7 @@ import pandas as pd
 from analysis.formats import Unit, level
 from analysis.names import by_number, listed
 from analysis.render import BEST, SECOND, Section
-from analysis.statistics.arrays import Floats
+from analysis.statistics.arrays import DECIMALS, Floats
 from analysis.statistics.intervals import student_interval
 from analysis.tables.compared_pairs import ALL, seed_cube
 from analysis.tables.comparison import Comparison
@@ -41,7 +41,7 @@ def _of_runs(means: Floats, alpha: float) -> tuple[float, ...]:
 
 def section(compared: Comparison) -> Section:
     """Return the table of means and means.csv."""
-    table, unit, decimals = means_table(compared), compared.unit, compared.settings.decimals
+    table, unit = means_table(compared), compared.unit
     kept, rest = compared.highest(max(1, compared.settings.rows_shown))
     shown = pd.DataFrame({"Design": [compared.design_text(label) for label in kept]})
     emphasis: dict[tuple[int, str], str] = {}
@@ -49,9 +49,9 @@ def section(compared: Comparison) -> Section:
         of = rows.set_index("design")
         name = f"{'Mean' if kind == ALL else kind} ({of['n_tasks'].iloc[0]})"
         shown[name] = [_cell(of.loc[label], unit) for label in kept]
-        levels = sorted(set(of["mean"].round(decimals)), reverse=True)[:2]
+        levels = sorted(set(of["mean"].round(DECIMALS)), reverse=True)[:2]
         ranks = dict(zip(levels, (BEST, SECOND), strict=False)) if len(levels) > 1 else {}
-        places = {(k, name): ranks.get(round(of.loc[label, "mean"], decimals), "") for k, label in enumerate(kept)}
+        places = {(k, name): ranks.get(round(of.loc[label, "mean"], DECIMALS), "") for k, label in enumerate(kept)}
         emphasis |= places
     over = f" ± {level(compared.settings.alpha)} interval over seeds (Student)" * bool(table["low"].notna().any())
     caption = (

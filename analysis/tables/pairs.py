@@ -117,10 +117,10 @@ def wilcoxon_table(compared: Comparison) -> Table:
 
 def forest(compared: Comparison) -> Drawing:
     """Each design against the control, or against the highest mean, over all tasks or over the only type."""
-    one, unit, (designs, sentence) = compared.reference, compared.unit, compared.highest(MOST_FROM_ONE + 1)
+    one, (designs, sentence) = compared.reference, compared.highest(MOST_FROM_ONE + 1)
     rows = from_design(pairs_among(compared.main_pairs, designs), one)
     names = short_names([one, *rows["second"]])
-    labels, label = list(names.values())[1:], f"difference from {names[one]}{unit.points_word and ', points'}"
+    labels, label = list(names.values())[1:], f"difference from {names[one]}, points"
     width = max(3.0 + inches(labels), 0.4 + inches([label]))
     figure = canvas(min(12.0, width), 1.25 + LINE * 1.4 * len(rows))
     axes = figure.add_subplot()
@@ -131,7 +131,7 @@ def forest(compared: Comparison) -> Drawing:
     axes.axvline(0, color=BLACK, linewidth=0.8, zorder=0)
     if float(np.nanmax(np.abs(rows[["low", "high", "mean_difference"]]), initial=0.0)) < 1e-9:
         axes.set_xlim(-0.01, 0.01)  # all equal: a scale that says so
-    list_axes(axes, len(rows), 7, unit)
+    list_axes(axes, len(rows), 7)
     axes.set_xlabel(label, loc="right")
     axes.set_yticks(range(len(rows)), labels)
     used = rows["significant"].unique()

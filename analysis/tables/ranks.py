@@ -18,10 +18,10 @@ MOST_NAMED = 30  # designs of the diagram
 
 def section(compared: Comparison) -> Section | None:
     """Return the diagram and a sentence; None with two designs, whose ranks are a sign test, or with one task."""
-    matrix, settings = compared.matrix, compared.settings
+    matrix = compared.matrix
     if matrix.shape[1] < 3 or len(matrix) < 2:
         return None
-    test = friedman(matrix.to_numpy(dtype=float), settings.decimals)
+    test = friedman(matrix.to_numpy(dtype=float))
     note = (
         f"Friedman's test over {compared.over}: F {test.f:.2f} (Iman and Davenport; df {test.df1}, {test.df2}),"
         f" {p_is(test.p_f)}, Kendall's W {test.w:.2f}. Ranks of these checkpoints say nothing of other seeds, and"
@@ -36,7 +36,7 @@ def critical_difference(compared: Comparison) -> list[Drawing]:
 
     settings, (designs, sentence) = compared.settings, compared.highest(MOST_NAMED)
     names, matrix = short_names(designs), compared.matrix
-    averages = friedman(matrix.to_numpy(dtype=float), settings.decimals).average_ranks
+    averages = friedman(matrix.to_numpy(dtype=float)).average_ranks
     ranks = pd.Series(averages, index=matrix.columns)[designs].rename(names)
     cd = nemenyi_distance(len(averages), len(matrix), settings.alpha)
     joined = pd.DataFrame({name: 1.0 * ((ranks - rank).abs() < cd) for name, rank in ranks.items()})

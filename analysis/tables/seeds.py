@@ -47,7 +47,7 @@ def same_design(compared: Comparison) -> list[str]:
     for of in runs:
         scores = of[:, splits(of.shape[1], side)].transpose(1, 0, 2)  # splits, tasks, runs of both sides
         one, other = scores[..., :side], scores[..., side:]
-        ranks = signed_rank(other.mean(axis=2) - one.mean(axis=2), settings.decimals)
+        ranks = signed_rank(other.mean(axis=2) - one.mean(axis=2))
         tasks.append(passes(ranks.p, settings.alpha))
         if side >= FEWEST_SEEDS:
             seeds.append(passes(two_sided(compare_runs(one, other)), settings.alpha))

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.settings import Settings
-from analysis.statistics.arrays import Floats
+from analysis.statistics.arrays import DECIMALS, Floats
 from analysis.statistics.contrasts import effect_contrasts
 from analysis.statistics.interaction import OverSeeds, effect_over_seeds
 from analysis.statistics.seeds import FEWEST_SEEDS, spreads
@@ -71,14 +71,14 @@ def effect_tests(
     return corrected(tests, alpha, "permutation")
 
 
-def effect_test(vectors: Floats, decimals: int = 12) -> dict[str, float | int | bool]:
+def effect_test(vectors: Floats) -> dict[str, float | int | bool]:
     """Test one effect from its orthonormal contrasts [n tasks, df].
 
     F = MS effect / MS (effect x task), with df and df (n - 1) degrees of freedom. It is infinite where every task shows
     the same effect and 0 where no task shows any; partial eta squared is SS effect / (SS effect + SS error). Both are
-    nan with one task. Differences below `decimals` are zero, so float noise is no effect.
+    nan with one task. Differences below `DECIMALS` are zero, so float noise is no effect.
     """
-    tiny = 0.5 * 10.0**-decimals
+    tiny = 0.5 * 10.0**-DECIMALS
     vectors = np.where(np.abs(vectors) < tiny, 0.0, vectors)
     n, df = vectors.shape
     mean, df_error = vectors.mean(axis=0), df * (n - 1)

@@ -42,12 +42,12 @@ def test_a_name_in_a_cell_is_shown_as_it_is(name):
 
 
 def test_numbers_have_the_units_of_the_field():
-    percent, fraction = Unit(), Unit(percent=False, digits=4)
+    percent, finer = Unit(), Unit(digits=2)
     assert [percent.score(0.4324), percent.signed(0.0068), percent.signed(-0.0001)] == ["43.2", "+0.7", "+0.0"]
-    assert [fraction.score(0.4324), fraction.signed(-0.0068), fraction.score(math.nan)] == ["0.4324", "-0.0068", "-"]
+    assert [finer.score(0.4324), finer.signed(-0.0068), finer.score(math.nan)] == ["43.24", "-0.68", "-"]
     assert percent.interval(-0.0021, 0.0161) == "[-0.2, +1.6]"
     assert percent.interval(-math.inf, math.inf) == "-"
-    assert [percent.margin(0.01), percent.margin(0.005), fraction.margin(0.01)] == ["1 point", "0.5 points", "0.01"]
+    assert [percent.margin(0.01), percent.margin(0.005)] == ["1 point", "0.5 points"]
     found = [p_text(p) for p in (0.127, 0.05, 0.0077, 0.0009, 1.0, math.nan)]
     assert found == ["0.13", "0.050", "0.0077", "< 0.001", "1.0", "-"]
     assert [count(x) for x in (None, 999, 41_900_000)] == ["-", "999", "41.9 M"]

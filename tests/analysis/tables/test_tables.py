@@ -58,9 +58,9 @@ def test_the_published_layout_refuses_what_it_does_not_show(words, analyse_words
         analyse_words(words(3), "layout=wilcoxon", "tables=[items]")
 
 
-def test_units_change_texts_and_no_file_of_data(words, analyse_words, tmp_path):
+def test_digits_change_texts_and_no_file_of_data(words, analyse_words, tmp_path):
     files = {}
-    for name, more in (("plain", []), ("worded", ["unit=fraction"])):
+    for name, more in (("plain", []), ("worded", ["digits=3"])):
         result = analyse_words(words(3), *more)
         write_files(result, tmp_path / name)
         files[name] = {p.name: p.read_text() for p in (tmp_path / name).iterdir()}
