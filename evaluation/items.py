@@ -68,8 +68,7 @@ def _queries(task: Any, predicted: dict[str, dict[str, float]], data: Any) -> It
     judged = {query: dict(grades) for query, grades in data["relevant_docs"].items()}
     by_query = pytrec_eval.RelevanceEvaluator(judged, {measure.replace(f"_{at}", f".{at}")}).evaluate(predicted)
     values = {query: by_query[query][measure] for query in sorted(by_query)}
-    about = {"statistic": task.metadata.main_score, "kind": "mean"}
-    return {**about, "ids": list(values), "values": list(values.values())}
+    return {"statistic": f"{name}_at_{at}", "kind": "mean", "ids": list(values), "values": list(values.values())}
 
 
 def _pairs(task: Any, predicted: dict[str, list[float]], data: Any) -> Item:
@@ -79,8 +78,7 @@ def _pairs(task: Any, predicted: dict[str, list[float]], data: Any) -> Item:
         rows = data[0] if len(data) == 1 else data  # older data sets hold all pairs in one row
         about, truth = {"statistic": "cosine_ap", "kind": "average_precision"}, rows[task.label_column_name]
     cosine = predicted["cosine_scores"]
-    ids = list(map(str, range(len(cosine))))
-    return {**about, "ids": ids, "predicted": cosine, "truth": list(map(float, truth))}
+    return {**about, "ids": list(map(str, range(len(cosine)))), "predicted": cosine, "truth": list(map(float, truth))}
 
 
 def _texts(task: Any, predicted: list[list[Any]], data: Any) -> Item:

@@ -20,8 +20,7 @@ from records.earlier_runs import texts_read
 from records.files import alone_in
 from records.manifest import code
 
-# parts of the record that grow with the tasks
-BY_NAME = ("inputs", "tasks", "scores", "overlap", "instructions_used")
+BY_NAME = ("inputs", "tasks", "scores", "overlap", "instructions_used")  # parts of the record, by task
 
 
 @dataclass

@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,11 @@ from evaluation.tasks.task_data import TYPES, TaskData
 
 Content = dict[str, Any]
 Rows = list[dict[str, Any]]
-WORDS = {str: "a text", int: "a whole number", float: "a number", list: "a list"}
 MOST_LEFT_OUT = 0.01  # share of judgements that a collection may lack: more of them are ids that do not match
-Kind = type | tuple[type, ...]
+Kind = type | tuple[type, ...] | list[Any]  # the kinds of one value; [kind]: of each value of a list
 Judgements = dict[str, dict[str, int]]  # query -> document -> grade
-NUMBER, LABEL = (int, float), (str, int)
+NUMBER, LABEL, PROMPT, TEXTS = (int, float), (str, int), (str, dict), [str]
+WORDS = {str: "a text", int: "a whole number", NUMBER: "a number", LABEL: "a text or a whole number", PROMPT: "a text"}
 
 
 def table(**columns: Kind) -> Callable[[Path], Content]:
@@ -61,8 +62,8 @@ def classification(folder: Path) -> Content:
 def summarization(folder: Path) -> Content:
     """text, human_summaries[], machine_summaries[], relevance[]: one grade a machine summary."""
     path = folder / "test.jsonl"
-    columns: dict[str, Kind] = {"text": str, "human_summaries": list, "machine_summaries": list, "relevance": list}
-    rows = read_rows(path, columns)
+    lists: dict[str, Kind] = {"human_summaries": TEXTS, "machine_summaries": TEXTS, "relevance": [NUMBER]}
+    rows = read_rows(path, columns := {"text": str, **lists})
     for i, row in enumerate(rows, start=1):
         if len(row["relevance"]) != len(row["machine_summaries"]):
             raise UserError(
@@ -76,7 +77,7 @@ def summarization(folder: Path) -> Content:
 def reranking(folder: Path) -> Content:
     """query, positive[], negative[]: a record without a negative says nothing and is left out, as mteb does."""
     path = folder / "test.jsonl"
-    rows = read_rows(path, {"query": str, "positive": list, "negative": list})
+    rows = read_rows(path, {"query": str, "positive": TEXTS, "negative": TEXTS})
     rows = [row for row in rows if row["positive"] and row["negative"]]
     if not rows:
         raise UserError(f"{path} has no record with both a positive and a negative. It needs one.")
@@ -120,7 +121,10 @@ KINDS: dict[str, tuple[Callable[[Path], Content], str]] = {  # reader, main scor
     "STS": (table(sentence1=str, sentence2=str, score=NUMBER), "cosine_spearman"),
     "Summarization": (summarization, "cosine_spearman"),
 }
-KEYS = ("name", "type", "prompt", "source", "main_score", "min_score", "max_score")  # of task.json
+KEYS: dict[str, Kind] = {  # of task.json
+    **dict.fromkeys(("name", "type", "source", "main_score"), str),
+    **{"prompt": PROMPT, "min_score": NUMBER, "max_score": NUMBER},
+}
 NAME = re.compile(r"[^./\s][^/\n]{0,79}")  # of a task, and so of its files
 EMBEDDED = 2048  # documents of a clustering task that are embedded, drawn by mteb's seed: its own choice for v2 tasks
 
@@ -150,8 +154,11 @@ def _description(path: Path) -> dict[str, Any]:
     with reading(path, 'Write {"name": ..., "type": ...}.'):
         about = dict(json.loads(path.read_text(encoding="utf-8")))
     for key in ("name", "type"):
-        if not isinstance(about.get(key), str) or not about[key]:
+        if not about.get(key):
             raise UserError(f'{path}: the key \'{key}\' is missing. Write {{"name": ..., "type": ...}}.')
+    for key in KEYS.keys() & about.keys():
+        if fault := _fault(about[key], KEYS[key], empty=True):
+            raise UserError(f"{path}: the key '{key}' {fault}. Mend it.")
     if wrong := [key for key in about if key not in KEYS]:
         raise UserError(f"{path}: there is no key '{wrong[0]}'. {nearest(wrong[0], KEYS)}")
     if about["type"] not in TYPES:
@@ -189,12 +196,8 @@ def read_rows(path: Path, columns: Mapping[str, Kind], empty: bool = False) -> l
     read = []
     for number, row in rows_of(path):
         for column, kind in columns.items():
-            if column not in row:
-                have = ", ".join(map(str, row)) or "none"
-                raise UserError(
-                    f"{path}, line {number}: the column '{column}' is missing; the line has: {have}. Add it."
-                )
-            if fault := _fault(row[column], kind, empty):
+            fault = _fault(row[column], kind, empty) if column in row else f"is missing; there are {', '.join(row)}"
+            if fault:
                 raise UserError(f"{path}, line {number}: the column '{column}' {fault}. Mend the line.")
         read.append(row)
     if not read:
@@ -203,9 +206,11 @@ def read_rows(path: Path, columns: Mapping[str, Kind], empty: bool = False) -> l
 
 
 def _fault(value: Any, kind: Kind, empty: bool) -> str:
-    kinds = kind if isinstance(kind, tuple) else (kind,)
-    if not isinstance(value, kinds):
-        return f"must be {' or '.join(WORDS[one] for one in kinds)}"
+    if isinstance(kind, list):
+        faults = [_fault(one, kind[0], empty) for one in value] if isinstance(value, list) else ["must be a list"]
+        return next(filter(None, faults), "")
+    if not isinstance(value, kind) or (isinstance(value, float) and not isfinite(value)):
+        return f"must be {WORDS[kind]}"
     return "is an empty text" if isinstance(value, str) and not value.strip() and not empty else ""
 
 

@@ -39,6 +39,9 @@ BROKEN = [
     ("Asked/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq0\tnowhere\t1\n", "line 2: its query or document"),
     ("Asked/qrels/test.tsv", "q0\td0\t0\n", "no relevant document"),
     ("Summaries/test.jsonl", UNEQUAL, "equal length"),
+    ("Graded/test.jsonl", '{"sentence1": "a", "sentence2": "b", "score": NaN}', "'score' must be a number"),
+    ("Summaries/test.jsonl", UNEQUAL.replace("1, 2", '"1"'), "'relevance' must be a number"),
+    ("Asked/task.json", '{"name": "Asked", "type": "STS", "prompt": 5}', "the key 'prompt' must be a text"),
     ("Asked/task.json", '{"name": "Asked", "type": "STS", "min_scor": 1}', "no key 'min_scor'. Nearest: min_score"),
     ("Asked/task.json", '{"name": "Asked", "type": "Retreival"}', "no type 'Retreival'. Nearest: Retrieval"),
 ]  # fmt: skip
