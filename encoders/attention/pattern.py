@@ -17,7 +17,7 @@ from records.manifest import OF_HEADS
 PATTERNS = Path(__file__).resolve().parent / "patterns"  # further ones, a file each
 
 # Positions of queries and of keys in their text, which broadcast -> bool: which key each query sees.
-Sees = Callable[[Tensor, Tensor], Tensor]
+MaskFn = Callable[[Tensor, Tensor], Tensor]
 
 
 def earlier(queries: Tensor, keys: Tensor) -> Tensor:
@@ -42,7 +42,7 @@ class Pattern(ABC):
     alike: ClassVar[bool] = False
 
     @abstractmethod
-    def of_layer(self, layer: int, layers: int) -> Sees:
+    def of_layer(self, layer: int, layers: int) -> MaskFn:
         """Return what tokens see in `layer` (0 is the first) of `layers`: `earlier`, `whole_text`, or a function.
 
         Positions count the real tokens of a text from zero. A token sees itself always. The function must be the same
@@ -59,7 +59,7 @@ class Pattern(ABC):
         """Name and settings: what a cache's key and a record hold."""
         return {"name": self.name, **asdict(self)}
 
-    def of_layers(self, layers: int) -> list[Sees]:
+    def of_layers(self, layers: int) -> list[MaskFn]:
         """Return what tokens see in each of `layers`."""
         return [self.of_layer(layer, layers) for layer in range(layers)]
 
@@ -74,7 +74,7 @@ class Causal(Pattern):
     name = "causal"
     alike: ClassVar[bool] = True
 
-    def of_layer(self, layer: int, layers: int) -> Sees:
+    def of_layer(self, layer: int, layers: int) -> MaskFn:
         """Always the tokens before."""
         return earlier
 
@@ -85,7 +85,7 @@ class Bidirectional(Pattern):
     name = "bi"
     alike: ClassVar[bool] = True
 
-    def of_layer(self, layer: int, layers: int) -> Sees:
+    def of_layer(self, layer: int, layers: int) -> MaskFn:
         """Always the whole text."""
         return whole_text
 
@@ -98,7 +98,7 @@ class LastBidirectional(Pattern):
     layers: int
     limits: ClassVar[Mapping[str, Limit]] = {"layers": Limit(1)}
 
-    def of_layer(self, layer: int, layers: int) -> Sees:
+    def of_layer(self, layer: int, layers: int) -> MaskFn:
         """The whole text in the last layers, the tokens before in the others."""
         if self.layers > layers:
             raise UserError(f"attn.layers={self.layers} is more than the {layers} layers of the decoder. Lower it.")

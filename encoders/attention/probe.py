@@ -9,7 +9,7 @@ from torch.utils.hooks import RemovableHandle
 from transformers import PreTrainedModel
 
 from cli.errors import UserError
-from encoders.attention.pattern import Pattern, Sees, earlier, whole_text
+from encoders.attention.pattern import MaskFn, Pattern, earlier, whole_text
 from encoders.attention.switch import arranged, attentions, one_text_each, parts
 
 PROBE_TOKENS = 6
@@ -26,19 +26,19 @@ def probe(backbone: PreTrainedModel, pattern: Pattern, longest: int | None = Non
     of_layers = pattern.of_layers(len(parts(backbone)[0]))
     other = bool(set(of_layers) - {earlier, whole_text})
     near, width = range(PROBE_TOKENS), _far_width(backbone.config.get_text_config(), longest, other)
-    allowed = [_allowed(sees, PROBE_TOKENS, near) for sees in of_layers]
+    allowed = [_allowed(mask_fn, PROBE_TOKENS, near) for mask_fn in of_layers]
     reached = torch.eye(PROBE_TOKENS)  # the tokens that a state depends on, over all layers and past them
     for may in allowed:
         reached = ((may.float() + torch.eye(PROBE_TOKENS)) @ reached > 0).float()
-    seen, wanted = [sight(backbone)], [reached.bool()]
+    found, wanted = [visible(backbone)], [reached.bool()]
     if not pattern.alike:
-        seen += sight_of_layers(backbone)
+        found += visible_in_layers(backbone)
         wanted += allowed
     if width > PROBE_TOKENS:
         far = (0, width // 2, width - 1) if other else (0, width - 1)
-        seen += sight_of_layers(backbone, probe_ids(backbone)[0, :1].repeat(width), far)
-        wanted += [_allowed(sees, width, far) for sees in of_layers]
-    pairs = [(sees.cpu(), may) for sees, may in zip(seen, wanted, strict=True)]
+        found += visible_in_layers(backbone, probe_ids(backbone)[0, :1].repeat(width), far)
+        wanted += [_allowed(mask_fn, width, far) for mask_fn in of_layers]
+    pairs = [(state.cpu(), may) for state, may in zip(found, wanted, strict=True)]
     leaks, lacking = (sum(int((x & ~y).sum()) for x, y in both) for both in (pairs, [(y, x) for x, y in pairs]))
     if leaks or lacking:
         raise UserError(
@@ -49,9 +49,9 @@ def probe(backbone: PreTrainedModel, pattern: Pattern, longest: int | None = Non
         )
 
 
-def _allowed(sees: Sees, width: int, changed: Sequence[int]) -> Tensor:
+def _allowed(mask_fn: MaskFn, width: int, changed: Sequence[int]) -> Tensor:
     """[T, C] bool: whether token i of T = `width` may see the token at the place `changed[c]`."""
-    return sees(torch.arange(width)[:, None], torch.tensor(changed)[None])
+    return mask_fn(torch.arange(width)[:, None], torch.tensor(changed)[None])
 
 
 def _far_width(config: Any, longest: int | None, other: bool) -> int:
@@ -78,12 +78,12 @@ def probed(backbone: PreTrainedModel, ids: Tensor, hooks: Iterable[RemovableHand
         backbone.train(training)
 
 
-def sight(backbone: PreTrainedModel) -> Tensor:
+def visible(backbone: PreTrainedModel) -> Tensor:
     """Return [T, T] bool: entry (i, j) is whether the last layer's state of token i depends on token j."""
     return _moved(probed(backbone, probe_ids(backbone)))
 
 
-def sight_of_layers(
+def visible_in_layers(
     backbone: PreTrainedModel, ids: Tensor | None = None, changed: Sequence[int] = range(PROBE_TOKENS)
 ) -> Tensor:
     """Return [L, T, C] bool: whether layer l alone lets token i of `ids` [T] see the token at the place `changed[c]`.

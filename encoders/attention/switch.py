@@ -81,15 +81,15 @@ def set_attention(backbone: PreTrainedModel, pattern: Pattern) -> None:
     backbone.config.is_causal = usual is earlier
     for module in attentions(backbone):
         module.is_causal = usual is earlier  # type: ignore[assignment]
-    for layer, sees in zip(layers, of_layers, strict=True):
-        if sees is not usual and not attentions(layer):
+    for layer, mask_fn in zip(layers, of_layers, strict=True):
+        if mask_fn is not usual and not attentions(layer):
             raise UserError(
                 f"attn={pattern.name} cannot switch single layers of {type(backbone).__name__}, whose attention does "
                 "not say whether it is causal. Give attn=causal or attn=bi."
             )
         for module in attentions(layer):
-            module.sees, module.is_causal = sees, sees is earlier  # type: ignore[assignment]
-            if sees is not usual and not any(hook is replace_mask for hook in module._forward_pre_hooks.values()):
+            module.mask_fn, module.is_causal = mask_fn, mask_fn is earlier  # type: ignore[assignment]
+            if mask_fn is not usual and not any(hook is replace_mask for hook in module._forward_pre_hooks.values()):
                 module.register_forward_pre_hook(replace_mask, with_kwargs=True)
     backbone.pattern = pattern  # type: ignore[assignment]
 
@@ -105,31 +105,31 @@ def attentions(module: nn.Module) -> list[nn.Module]:
 
 
 def replace_mask(module: Any, args: Any, kwargs: dict[str, Any]) -> Any:
-    """Hook of an attention module: put the mask of what it sees in the place of transformers' own.
+    """Hook of an attention module: put the mask of what its tokens may see in the place of transformers' own.
 
     The keys that are real tokens stand in the last row of either mask, [B, 1, 1, T] of [B, 1, T, T]. Without a mask
     bidirectional attention is left to `is_causal`. Another kernel's mask stays, and a row without padding has none.
     """
-    if module.sees is earlier:
+    if module.mask_fn is earlier:
         return None
     mask = kwargs.get("attention_mask")
-    if mask is None and module.sees is not whole_text and "segments" not in kwargs:
+    if mask is None and module.mask_fn is not whole_text and "segments" not in kwargs:
         states = args[0] if args else kwargs["hidden_states"]
         empty = torch.ones if module.config._attn_implementation == "sdpa" else torch.zeros
         kind = torch.bool if empty is torch.ones else states.dtype
         mask = empty(len(states), 1, 1, states.shape[1], dtype=kind, device=states.device)
     if isinstance(mask, Tensor) and mask.dim() == 4:
         last = mask[:, :, -1:]
-        mask = last.expand_as(mask) if module.sees is whole_text else _narrowed(last, module.sees)
+        mask = last.expand_as(mask) if module.mask_fn is whole_text else _narrowed(last, module.mask_fn)
         kwargs = {**kwargs, "attention_mask": mask}
     return args, {**kwargs, "is_causal": False} if "is_causal" in kwargs else kwargs
 
 
-def _narrowed(mask: Tensor, sees: Any) -> Tensor:
-    """[B, 1, T, T] of a mask of real keys [B, 1, 1, T], bool or additive, with what `sees` forbids taken out."""
+def _narrowed(mask: Tensor, mask_fn: Any) -> Tensor:
+    """[B, 1, T, T] of a mask of real keys [B, 1, 1, T], bool or additive, with what `mask_fn` forbids taken out."""
     real = (mask if mask.dtype is torch.bool else mask == 0)[:, 0, 0]
     positions = (real.cumsum(dim=-1) - 1).clamp(min=0)  # padding has no place in its text; no state of it is read
-    may = (sees(positions[:, :, None], positions[:, None]) & real[:, None])[:, None]
+    may = (mask_fn(positions[:, :, None], positions[:, None]) & real[:, None])[:, None]
     return may if mask.dtype is torch.bool else torch.zeros_like(mask).masked_fill(~may, torch.finfo(mask.dtype).min)
 
 

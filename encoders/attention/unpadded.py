@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface, AttentionMaskInterface
 
-from encoders.attention.pattern import Sees, earlier, whole_text
+from encoders.attention.pattern import MaskFn, earlier, whole_text
 from encoders.fused_lora import draw_kept
 
 UNPADDED = "unpadded"  # model.attn_implementation
 # How far back and ahead tokens see, in the terms of torch's kernel for texts of any length.
-WINDOWS: dict[Sees, tuple[int, int]] = {earlier: (-1, 0), whole_text: (-1, -1)}
+WINDOWS: dict[MaskFn, tuple[int, int]] = {earlier: (-1, 0), whole_text: (-1, -1)}
 SLACK = 1.3  # places per token that a group of texts may take in attention; linear layers always take one
 
 
@@ -25,17 +25,17 @@ class Segments:
 
     lengths: tuple[int, ...]
     device: torch.device
-    _groups: dict[Sees, list["Group"]] = field(init=False, default_factory=dict, compare=False)
+    _groups: dict[MaskFn, list["Group"]] = field(init=False, default_factory=dict, compare=False)
 
-    def groups(self, sees: Sees) -> list["Group"]:
-        """Texts of like length, attended together; longest first. sees: what their tokens see."""
-        if sees not in self._groups:
+    def groups(self, mask_fn: MaskFn) -> list["Group"]:
+        """Texts of like length, attended together; longest first. mask_fn: what their tokens see."""
+        if mask_fn not in self._groups:
             starts = [0, *accumulate(self.lengths)]
-            self._groups[sees] = [
-                Group.of([starts[i] for i in texts], [self.lengths[i] for i in texts], sees, self.device)
+            self._groups[mask_fn] = [
+                Group.of([starts[i] for i in texts], [self.lengths[i] for i in texts], mask_fn, self.device)
                 for texts in self._members
             ]
-        return self._groups[sees]
+        return self._groups[mask_fn]
 
     @cached_property
     def back(self) -> Tensor:
@@ -80,16 +80,16 @@ class Group:
     width: int
 
     @staticmethod
-    def of(starts: list[int], lengths: list[int], sees: Sees, device: torch.device) -> "Group":
-        """The block of the texts that begin at `starts`, whose tokens see what `sees` says."""
+    def of(starts: list[int], lengths: list[int], mask_fn: MaskFn, device: torch.device) -> "Group":
+        """The block of the texts that begin at `starts`, whose tokens see what `mask_fn` says."""
         first, count = torch.tensor(starts)[:, None], torch.tensor(lengths)[:, None]
         column = torch.arange(max(lengths))
         real = column < count
         within = column.minimum(count - 1)
         hidden = None if real.all() else ~real[:, None, None, :]
-        if sees is not whole_text:  # what stands at padding sees what its text's last token does
+        if mask_fn is not whole_text:  # what stands at padding sees what its text's last token does
             queries = column if hidden is None else within[:, None]
-            unseen = ~sees(queries[..., None], column)
+            unseen = ~mask_fn(queries[..., None], column)
             hidden = unseen[None, None] if hidden is None else hidden | unseen
         bias = None if hidden is None else torch.zeros(hidden.shape).masked_fill(hidden, -torch.inf)
         places = (first + within).flatten().to(device)
@@ -124,21 +124,21 @@ def unpadded_attention(  # noqa: PLR0917  (as transformers calls it)
     """
     assert segments is not None, "a row of texts comes with its segments"
     assert attention_mask is None, "a row of texts has no mask"
-    sees = getattr(module, "sees", earlier)  # what a decoder does whose attention nothing has set
+    mask_fn = getattr(module, "mask_fn", earlier)  # what a decoder does whose attention nothing has set
     is_16_bit = value.dtype in (torch.bfloat16, torch.float16)
-    may_be = query.is_cuda and is_16_bit and not dropout and sees in WINDOWS
+    may_be = query.is_cuda and is_16_bit and not dropout and mask_fn in WINDOWS
     if may_be and kernel_holds(query.device, value.dtype, query.shape[-1]):
-        return _by_kernel(query, key, value, scaling, segments, sees), None
-    return _by_groups(query, key, value, scaling, segments, sees, dropout), None
+        return _by_kernel(query, key, value, scaling, segments, mask_fn), None
+    return _by_groups(query, key, value, scaling, segments, mask_fn, dropout), None
 
 
 def _by_groups(  # noqa: PLR0917
-    query: Tensor, key: Tensor, value: Tensor, scaling: float, segments: Segments, sees: Sees, dropout: float = 0.0
+    query: Tensor, key: Tensor, value: Tensor, scaling: float, segments: Segments, mask_fn: MaskFn, dropout: float = 0.0
 ) -> Tensor:
     """[1, N, H, d] text by text; products in the format of V, the softmax in float32."""
     heads, shared, rows = query.shape[1], key.shape[1], []
     q, k, v = (query[0] * scaling).to(value.dtype), key[0].to(value.dtype), value[0]
-    for group in segments.groups(sees):
+    for group in segments.groups(mask_fn):
         scores = group.block(q, shared) @ group.block(k, shared).transpose(2, 3)
         if group.bias is not None:
             scores = (scores.unflatten(2, (-1, group.width)) + group.bias).flatten(2, 3)
@@ -159,10 +159,10 @@ def kernel_holds(device: torch.device, dtype: torch.dtype, width: int) -> bool:
     try:
         draw = torch.Generator().manual_seed(0)
         q, k, v = (torch.randn(1, heads, 12, width, generator=draw).to(device, dtype) for heads in (4, 2, 2))
-        for sees in WINDOWS:
+        for mask_fn in WINDOWS:
             segments, scaling = Segments((7, 5), device), width**-0.5
-            out = _by_kernel(q, k, v, scaling, segments, sees).float()
-            wanted = _by_groups(q, k, v, scaling, segments, sees).float()
+            out = _by_kernel(q, k, v, scaling, segments, mask_fn).float()
+            wanted = _by_groups(q, k, v, scaling, segments, mask_fn).float()
             if (out - wanted).abs().max() > 8 * torch.finfo(dtype).eps * wanted.abs().max():
                 return False
     except (ImportError, RuntimeError, TypeError, ValueError, NotImplementedError):
@@ -171,14 +171,14 @@ def kernel_holds(device: torch.device, dtype: torch.dtype, width: int) -> bool:
 
 
 def _by_kernel(  # noqa: PLR0917
-    query: Tensor, key: Tensor, value: Tensor, scaling: float, segments: Segments, sees: Sees
+    query: Tensor, key: Tensor, value: Tensor, scaling: float, segments: Segments, mask_fn: MaskFn
 ) -> Tensor:
     """[1, N, H, d] by torch's kernel for texts of any length (FlashAttention; GPUs, 16 bits)."""
     from torch.nn.attention.varlen import varlen_attn
 
     q, k, v = (x[0].transpose(0, 1).to(value.dtype) for x in (query, key, value))
     bounds, longest = segments.bounds, max(segments.lengths)
-    how: dict[str, Any] = {"scale": scaling, "window_size": WINDOWS[sees]}
+    how: dict[str, Any] = {"scale": scaling, "window_size": WINDOWS[mask_fn]}
     known, group = signature(varlen_attn).parameters, query.shape[1] // key.shape[1]
     if "num_splits" in known and torch.__version__ >= "2.13":  # earlier ones never split; 2.12 wants FA3 for it
         how["num_splits"] = 1  # or a text's sums would be cut according to its batch mates

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from encoders.attention.pattern import pattern_of
-from encoders.attention.probe import sight
+from encoders.attention.probe import visible
 from encoders.attention.unpadded import Segments
 from encoders.tokens import TextTokenizer
 from tests.cells import ATTENTIONS
@@ -18,8 +18,8 @@ POOLER = "eos"  # attention belongs to the backbone
 def reach(cell, attn, width):
     """[T, T] bool: whether the last layer's state of token i depends on token j, through all layers and past them."""
     reached, places = torch.eye(width).bool(), torch.arange(width)
-    for sees in pattern_of(cell(POOLER, attn)["attn"]).of_layers(LAYERS):
-        allowed = sees(places[:, None], places[None])
+    for mask_fn in pattern_of(cell(POOLER, attn)["attn"]).of_layers(LAYERS):
+        allowed = mask_fn(places[:, None], places[None])
         reached |= (allowed[:, :, None] & reached[None]).any(dim=1)
     return reached
 
@@ -36,7 +36,7 @@ def test_the_two_attentions_of_the_study_are_there(cell):
 def test_sight_is_the_literal_matrix(cell, encoder_of, attn, kernel, precision):
     encoder, _ = encoder_of(POOLER, attn, precision, kernel)
     with torch.autocast("cpu", torch.bfloat16, enabled=precision == "mixed"):
-        assert torch.equal(sight(encoder.backbone), reach(cell, attn, 6))
+        assert torch.equal(visible(encoder.backbone), reach(cell, attn, 6))
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -64,7 +64,7 @@ def test_in_a_padded_batch(cell, encoder_of, attn, kernel, side):
 @pytest.mark.parametrize("checkpointing", [False, True])
 @pytest.mark.parametrize("attn", ATTENTIONS)
 def test_in_training_with_lora_and_dropout(cell, attn, checkpointing):
-    """By gradients, independent of `sight`: the first token's state with respect to the last token's embedding."""
+    """By gradients, independent of the probe: the first token's state with respect to the last token's embedding."""
     encoder, _ = adapted(cell(POOLER, attn), checkpointing)
     embedded = encoder.backbone.get_input_embeddings()(torch.tensor([[5, 60, 90, 7, 8]])).detach().requires_grad_(True)
     segments = Segments((5,), embedded.device)

@@ -12,7 +12,7 @@ from peft import AutoPeftModel
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
-from encoders.attention.probe import sight
+from encoders.attention.probe import visible
 from encoders.export.__main__ import main
 from encoders.export.exported import Exported, load_exported
 from encoders.export.folder import least_cosine, write_folder
@@ -46,7 +46,7 @@ def test_vectors_are_those_of_the_run(awake_run, tmp_path, pooler, attn):
         model.tokenizer.padding_side = side
         assert cosines(ours, model.encode(texts)).min() > LEAST
     assert cosines(ours, model.encode(texts, batch_size=1)).min() > LEAST
-    assert torch.equal(sight(model[0].model), sight(text_encoder.encoder.backbone))
+    assert torch.equal(visible(model[0].model), visible(text_encoder.encoder.backbone))
 
 
 PREFIXED = {"query": {"bare": "query: {text}", "instructed": "{instruction}: {text}"}}

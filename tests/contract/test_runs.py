@@ -15,7 +15,7 @@ from peft.tuners.tuners_utils import BaseTunerLayer
 from safetensors.torch import load_file
 
 from cli.compose import composed, plain
-from encoders.attention.probe import sight
+from encoders.attention.probe import visible
 from encoders.backbone import load_backbone
 from encoders.fused_lora import fuse_lora
 from encoders.identity import base_fingerprints
@@ -158,7 +158,7 @@ def test_encoding_in_the_midst_of_training_leaves_training_as_it_was(run_of, poo
 def test_after_training_saving_and_merging(cell, run_of, attn):
     run = run_of(POOLER, attn)
     for trained in (run.module.encoder, run.loaded.encoder):
-        assert torch.equal(sight(trained.backbone), reach(cell, attn, 6))
+        assert torch.equal(visible(trained.backbone), reach(cell, attn, 6))
 
 
 def same(one, other):

@@ -12,7 +12,7 @@ from transformers import AutoTokenizer
 from cli.errors import UserError
 from cli.limits import Limit
 from encoders.attention.pattern import Pattern, earlier, pattern_of, whole_text
-from encoders.attention.probe import probe, sight, sight_of_layers
+from encoders.attention.probe import probe, visible, visible_in_layers
 from encoders.attention.switch import attention_of, parts, set_attention
 from encoders.backbone import load_backbone
 from encoders.encoder import Encoder
@@ -79,7 +79,7 @@ def test_each_layer_sees_what_the_pattern_says(backbone, pattern, kernel, dtype)
     set_attention(decoder, pattern)
     assert attention_of(decoder) is pattern
     wanted = torch.stack([literal(pattern, layer, 3, 6) for layer in range(3)])
-    assert torch.equal(sight_of_layers(decoder), wanted)
+    assert torch.equal(visible_in_layers(decoder), wanted)
     probe(decoder, pattern, longest=40)
     for other in (*(p for p in PATTERNS if p != pattern), Window(4), pattern_of({"name": "causal"})):
         with pytest.raises(UserError, match="does not hold"):
@@ -143,8 +143,8 @@ def test_a_switch_that_was_lost_is_refused(backbone):
     set_attention(decoder, bi_last(2))
     middle = deepcopy(decoder)
     probe(middle, bi_last(2))
-    parts(middle)[0][1].self_attn.sees = earlier
-    assert sight(middle).all(), "the last layer's states alone do not show it"
+    parts(middle)[0][1].self_attn.mask_fn = earlier
+    assert visible(middle).all(), "the last layer's states alone do not show it"
     with pytest.raises(UserError, match="15 do not see what they must"):
         probe(middle, bi_last(2))
     with pytest.raises(UserError, match=r"attn\.layers=4 is more than the 3 layers"):

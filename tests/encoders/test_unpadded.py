@@ -14,9 +14,9 @@ LENGTHS = (3, 9, 1, 8, 2, 9)
 HEADS, SHARED, WIDTH = 6, 2, 4
 
 
-def seeing(sees):
-    """Stands for an attention module whose tokens see `sees`."""
-    return SimpleNamespace(sees=sees)
+def seeing(mask_fn):
+    """Stands for an attention module whose tokens see what `mask_fn` allows."""
+    return SimpleNamespace(mask_fn=mask_fn)
 
 
 def tensors(seed=0):
@@ -37,13 +37,13 @@ def literal(query, key, value, is_causal):
     return torch.stack(heads, dim=1)[None]
 
 
-@pytest.mark.parametrize("sees", [earlier, whole_text])
-def test_outputs_and_gradients(sees):
+@pytest.mark.parametrize("mask_fn", [earlier, whole_text])
+def test_outputs_and_gradients(mask_fn):
     segments = Segments(LENGTHS, torch.device("cpu"))
-    assert len(segments.groups(sees)) > 1, "several groups, or the test is easier than a batch"
+    assert len(segments.groups(mask_fn)) > 1, "several groups, or the test is easier than a batch"
     own, exact = tensors(), tensors()
-    out, weights = unpadded_attention(seeing(sees), *own, None, WIDTH**-0.5, segments=segments)
-    wanted = literal(*exact, sees is earlier)
+    out, weights = unpadded_attention(seeing(mask_fn), *own, None, WIDTH**-0.5, segments=segments)
+    wanted = literal(*exact, mask_fn is earlier)
     assert weights is None
     assert (out - wanted).abs().max() < 1e-6
     weighting = torch.randn(out.shape, generator=torch.Generator().manual_seed(1))
@@ -71,24 +71,24 @@ def dense(query, key, value, kept, is_causal):
     return out
 
 
-@pytest.mark.parametrize("sees", [earlier, whole_text])
-def test_dropout_of_attention_is_that_of_its_masks(monkeypatch, sees):
+@pytest.mark.parametrize("mask_fn", [earlier, whole_text])
+def test_dropout_of_attention_is_that_of_its_masks(monkeypatch, mask_fn):
     drawn, real = [], unpadded.draw_kept
     monkeypatch.setattr(unpadded, "draw_kept", lambda like, p: drawn.append(real(like, p)) or drawn[-1])
     torch.manual_seed(0)
     n = sum(FEW)
     inputs = [torch.randn(1, h, n, WIDTH, dtype=torch.float64, requires_grad=True) for h in (HEADS, SHARED, SHARED)]
     segments = Segments(FEW, torch.device("cpu"))
-    out, _ = unpadded_attention(SimpleNamespace(sees=sees), *inputs, None, 0.5, segments=segments, dropout=P)
+    out, _ = unpadded_attention(SimpleNamespace(mask_fn=mask_fn), *inputs, None, 0.5, segments=segments, dropout=P)
     kept = {}
     order = sorted(range(3), key=lambda i: -FEW[i])
-    for group, mask in zip(segments.groups(sees), drawn, strict=True):
+    for group, mask in zip(segments.groups(mask_fn), drawn, strict=True):
         blocks = mask.view(SHARED, group.texts, HEADS // SHARED, group.width, group.width)
         for b in range(group.texts):
             text = order.pop(0)
             for head in range(HEADS):
                 kept[text, head] = blocks[head // 3, b, head % 3, : FEW[text], : FEW[text]].double()
-    wanted = dense(*inputs, kept, sees is earlier)
+    wanted = dense(*inputs, kept, mask_fn is earlier)
     assert float((out - wanted).detach().abs().max()) < 1e-6, "the softmax is taken in float32"
     weight = torch.randn_like(out)
     mine, theirs = (torch.autograd.grad((x * weight).sum(), inputs) for x in (out, wanted))
