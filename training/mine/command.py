@@ -61,6 +61,8 @@ def run(cfg: Config) -> Config:
     sides = Sides(ranker, triples, cfg)
     rows = [record(sides, t, negatives) for t, negatives in mined(sides, triples, cfg)]
     counts = [len(row["negative"]) for row in rows]
+    if not any(counts):
+        raise UserError("No query keeps a negative under percent=, margin= and threshold=. Loosen them.")
     facts = {
         "encoder": ranker.facts,
         "data": described(triples),
