@@ -33,7 +33,7 @@ Designs whose manifests differ in more than the factors are refused, with the ke
 prints that audit alone.
 
 Put quotes around a list that holds a name with a space or a bracket: "models=['eos-causal (untrained)',mean-bi]".
-docs/analysing.md has an example of every table.
+docs/analysing.md lists every table.
 """
 EXIT_CODE = "exit code: 0 done, 2 something in the input that you can mend (one line says what)."
 
