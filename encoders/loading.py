@@ -116,15 +116,15 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> Text
 
     Raises `UserError` for a base that is not the run's.
     """
-    cfg, held = _on_its_base(cfg, run), _held(run)
-    for part in (*adapter_files(cfg), "head.safetensors") if held else ():
-        if not (held / part).is_file():  # type: ignore[operator]
-            raise UserError(f"The run folder {held} has no {part}. {REMEDY}")
+    cfg, weights = _on_its_base(cfg, run), _weights_folder(run)
+    for part in (*adapter_files(cfg), "head.safetensors") if weights else ():
+        if not (weights / part).is_file():  # type: ignore[operator]
+            raise UserError(f"The run folder {weights} has no {part}. {REMEDY}")
     device = best_device(cfg["accelerator"])
     precision = _precision(cfg, device)
     encoder = build_encoder(cfg, precision, device, _stages(cfg, run), others)
-    if held:
-        _load_trained(encoder, cfg, held, precision)
+    if weights:
+        _load_trained(encoder, cfg, weights, precision)
     if encoder.pooler.lacks_statistics:
         raise UserError(
             "pooler.standardise=corpus needs statistics. Train with trainer.max_steps=0 and the same words, then "
@@ -136,17 +136,17 @@ def loaded(cfg: Config, run: Path | None, others: Sequence[Config] = ()) -> Text
     return TextEncoder(encoder, tokenizer, digest_of(cfg, run, encoder.pooler), usual_budget(cfg))
 
 
-def _held(run: Path | None) -> Path | None:
+def _weights_folder(run: Path | None) -> Path | None:
     """Return the folder of an encoder's adapter and head; None for a start that no other run gave any."""
-    bare = run and _whole(run) != run and not {"start", "experts"} & read_manifest(_whole(run)).keys()
+    bare = run and _run_folder(run) != run and not {"start", "experts"} & read_manifest(_run_folder(run)).keys()
     return None if bare else run
 
 
 def _stages(cfg: Config, run: Path | None) -> list[Stage]:
-    return recorded_stages(_whole(run), cfg["init"]["merge"]) if run else read_stages(cfg["init"]["merge"])
+    return recorded_stages(_run_folder(run), cfg["init"]["merge"]) if run else read_stages(cfg["init"]["merge"])
 
 
-def _whole(run: Path) -> Path:
+def _run_folder(run: Path) -> Path:
     """The folder of a run, also of its start, which lies one below."""
     return run.parent if run.name == START and not (run / "manifest.json").exists() else run
 
@@ -155,18 +155,18 @@ def _on_its_base(cfg: Config, run: Path | None) -> Config:
     """`cfg` with the commit of the hub that the run was trained on; refuse another base or tokenizer than the run's."""
     if run is None:
         return cfg
-    manifest = read_manifest(_whole(run))
+    manifest = read_manifest(_run_folder(run))
     if "base_revision" in manifest:
         cfg = {**cfg, "model": {**cfg["model"], "revision": manifest["base_revision"]}}
-    check_base({_whole(run): manifest}, base_fingerprints(cfg["model"]))
+    check_base({_run_folder(run): manifest}, base_fingerprints(cfg["model"]))
     return cfg
 
 
 def digest_of(cfg: Config, run: Path | None, head: Pooler) -> str:
     """sha256 of what decides states, of what was trained, and of the settings that move a vector."""
-    cfg, held = _on_its_base(cfg, run), _held(run)
+    cfg, weights = _on_its_base(cfg, run), _weights_folder(run)
     base = deciding(cfg, [stage.facts for stage in _stages(cfg, run)], _precision(cfg, best_device(cfg["accelerator"])))
-    adapter = {"adapter": of_adapter(cfg, held)} if held and adapter_files(cfg) else {}
+    adapter = {"adapter": of_adapter(cfg, weights)} if weights and adapter_files(cfg) else {}
     settings = {  # what dims cut off later moves no vector
         "max_length": _cut(cfg),
         "evaluation": {k: v for k, v in cfg["evaluation"].items() if k != "dims"},
