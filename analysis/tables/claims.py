@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from analysis.formats import level, p_text
+from analysis.formats import count_of, level, p_is, p_text
 from analysis.manifests.designs import names_of
-from analysis.names import suggest
+from analysis.names import listed, suggest
 from analysis.render import BEST, Section
 from analysis.statistics.seeds import FEWEST_SEEDS
 from analysis.tables.compared_pairs import BOTH, compare_pairs, corrected_pairs, from_design, pairs_among
 from analysis.tables.comparison import Comparison
 from analysis.tables.marks import family_text
+from analysis.tables.sensitivity import by_source
 from cli.errors import UserError, nearest
 
 AHEAD, LEVEL = KINDS = ("ahead", "level")
@@ -66,6 +67,7 @@ def section(compared: Comparison) -> Section | None:
     if unknown:
         nears = "; ".join(f"{name}: {suggest(name, known)}" for name in unknown)
         note += f" Outside the family are claims without runs or tasks of theirs. {nears}"
+    notes = [note, *_by_source(compared, claims, tests)]
     shown = _shown(table, compared)
     caption = (
         f"Mean difference, ahead minus behind, with its {level(settings.alpha)} interval;"
@@ -76,7 +78,7 @@ def section(compared: Comparison) -> Section | None:
     formats = dict.fromkeys(("p over tasks and seeds", "Holm p", "p Wilcoxon"), p_text)
     emphasis = {(k, "Verdict"): BEST for k in np.flatnonzero(table["holds"])}
     made = compared.table("claims", "Claims", caption, shown, formats=formats, left=3, emphasis=emphasis)
-    return Section("claims", "Claims", [made], frames={"claims": table}, notes=[note], main=True)
+    return Section("claims", "Claims", [made], frames={"claims": table}, notes=notes, main=True)
 
 
 def read_claims(path: Path) -> tuple[Claim, ...]:
@@ -122,6 +124,21 @@ def _tests(compared: Comparison, claims: list[Claim]) -> pd.DataFrame:
     both = map(frozenset, zip(pairs["first"], pairs["second"], strict=True))
     pairs = pairs[[place in wanted for place in zip(pairs["type"], both, strict=True)]].reset_index(drop=True)
     return pairs if pairs.empty else corrected_pairs(pairs, settings, pd.Series("claims", pairs.index))
+
+
+def _by_source(compared: Comparison, claims: list[Claim], tests: pd.DataFrame) -> list[str]:
+    """Say of which claims on all tasks the significance changes where sources of tasks are the units."""
+    coarse = by_source(compared)
+    of_all = [claim for claim in claims if claim.type == compared.last]
+    if coarse is None or not of_all or tests["p"].isna().all():
+        return []
+    both = tests.merge(_tests(coarse, of_all), on=["type", "first", "second"], suffixes=("", "_source"))
+    changed = both[(both["significant"] == BOTH) != (both["significant_source"] == BOTH)]
+    texts = [f"{t} ({p_is(p)})" for t, p in zip(compared.pair_texts(changed), changed["p_holm_source"], strict=True)]
+    return [
+        f"With the {len(coarse.matrix)} sources of the {len(compared.matrix)} tasks as units (Holm,"
+        f" {count_of(len(both), 'pair')}) the result changes for {listed(texts, len(texts)) or 'no pair'}."
+    ]
 
 
 def _judged(claim: Claim, tests: pd.DataFrame) -> dict[str, Any]:

@@ -1,12 +1,14 @@
 """Sensitivity: the pairs with packages (clusters of tasks that share texts) as units, and without any one task."""
 
+from dataclasses import replace
+
 import pandas as pd
 
 from analysis.formats import count_of, p_is
 from analysis.names import listed
 from analysis.render import Section
 from analysis.scores.tasks import source_of
-from analysis.tables.compared_pairs import ALL, BOTH, compare_pairs, without_one_task
+from analysis.tables.compared_pairs import BOTH, compare_pairs, without_one_task
 from analysis.tables.comparison import Comparison
 
 NAMED, MOST_LEFT_OUT = 6, 150  # pairs; tasks: with more, all pairs tested again without each would take minutes
@@ -19,25 +21,26 @@ def section(compared: Comparison) -> Section | None:
 
 
 def _clusters(compared: Comparison) -> list[str]:
-    tasks, labels = compared.tasks, {task: source_of(task) for task in compared.tasks}
-    count = len(set(labels.values()))
-    if not 1 < count < len(tasks):
-        return []
-    table = cluster_tests(compared, labels)
-    if table["p"].isna().all():  # too few seeds: nothing was tested
+    coarse = by_source(compared)
+    if coarse is None or coarse.pairs["p"].isna().all():  # too few seeds: nothing was tested
         return []
     return [
-        f"With the {count} sources of the {len(tasks)} tasks as units, significant over sources and seeds"
-        f" (Holm, {count_of(len(table), 'pair')}): {_named(table, compared)}."
+        f"With the {len(coarse.matrix)} sources of the {len(compared.matrix)} tasks as units, significant over sources"
+        f" and seeds (Holm, {count_of(len(coarse.pairs), 'pair')}): {_named(coarse.pairs, compared)}."
     ]
 
 
-def cluster_tests(compared: Comparison, labels: dict[str, str]) -> pd.DataFrame:
-    """Return `compare_pairs` of the clusters' mean scores. labels: task -> cluster."""
+def by_source(compared: Comparison) -> Comparison | None:
+    """Return the comparison with the mean scores of tasks that share a source, None where that joins none or all."""
+    labels = {task: source_of(task) for task in compared.tasks}
+    if not 1 < len(set(labels.values())) < len(labels):
+        return None
     frame = compared.frame.assign(task=compared.frame["task"].map(labels))
     frame = frame.groupby(["design", "seed", "task"], sort=False)["score"].mean().reset_index()
     matrix = compared.matrix.groupby(labels, sort=False).mean()
-    return compare_pairs(matrix, {ALL: list(matrix.index)}, compared.settings, compared.control, frame)
+    blocks = {compared.last: list(matrix.index)}
+    pairs = compare_pairs(matrix, blocks, compared.settings, compared.control, frame)
+    return replace(compared, types=blocks, blocks=blocks, frame=frame, matrix=matrix, pairs=pairs)
 
 
 def _named(table: pd.DataFrame, compared: Comparison) -> str:

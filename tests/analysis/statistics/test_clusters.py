@@ -9,10 +9,10 @@ from scipy import stats
 
 from analysis.scores.tasks import source_of
 from analysis.statistics.sign_flip import flip_means, sign_flip
-from analysis.tables.sensitivity import cluster_tests
+from analysis.tables.sensitivity import by_source
 from tests.analysis.three_seeds import run_seeds
 
-ASKED = ("sensitivity",)
+ASKED = ("claims", "sensitivity")
 
 
 @pytest.mark.parametrize(
@@ -65,10 +65,7 @@ def docs(study, seeds=1):
 
 def sources(result):
     """What is found with sources as units, and the sentence."""
-    labels = {task: source_of(task) for task in result.compared.tasks}
-    return cluster_tests(result.compared, labels), " ".join(
-        note for section in result.sections for note in section.notes
-    )
+    return by_source(result.compared).pairs, " ".join(note for section in result.sections for note in section.notes)
 
 
 @pytest.mark.parametrize("seeds", [1, 3])
@@ -88,3 +85,17 @@ def test_the_clusters_means_are_units(study, analyse_words, seeds):
         "(Holm, 1 pair): lastlayer-bi - eos-causal" in note,
     )
     assert said == (seeds == 3, seeds == 3)
+
+
+@pytest.mark.parametrize(
+    ("gains", "changed"), [((20, 21, 22, 23), "no pair"), ((5, 30, 30, 5), "lastlayer-bi - eos-ca")]
+)
+def test_a_claim_says_where_sources_as_units_change_it(study, analyse_words, tmp_path, gains, changed):
+    """Gains of four packages in thousandths, the same on both tasks of one: eight tasks, but four independent units."""
+    tasks = docs(study, 3)
+    run_seeds(study, "lastlayer-bi", {t: 0.3 + 0.01 * n + gains[n // 2] / 1000 for n, t in enumerate(tasks)}, 3)
+    path = tmp_path / "claims.yaml"
+    path.write_text(json.dumps([{"claim": "a", "ahead": "lastlayer-bi", "behind": "eos-causal"}]))
+    found, note = sources(analyse_words(f"scores={study.root}", f"claims={path}"))
+    assert f"(Holm, 1 pair) the result changes for {changed}" in note
+    assert (found["p"].iloc[0] < 0.05) == (changed == "no pair")
