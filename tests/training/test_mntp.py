@@ -61,8 +61,9 @@ def test_only_the_adapter_gets_a_gradient_and_it_does_not_depend_on_the_chunks(c
         gradients.append({n: p.grad for n, p in objective.work.encoder.named_parameters() if p.grad is not None})
     assert all("lora_" in name for name in gradients[0])
     assert gradients[0].keys() == gradients[1].keys()
-    assert max(float((gradients[0][n] - gradients[1][n]).abs().max()) for n in gradients[0]) < 1e-6
-    assert max(float(g.abs().max()) for g in gradients[0].values()) > 1e-4
+    largest = max(float(g.abs().max()) for g in gradients[0].values())
+    assert max(float((gradients[0][n] - gradients[1][n]).abs().max()) for n in gradients[0]) < 1e-5 * largest
+    assert largest > 1e-4
 
 
 def test_the_head_is_the_base_s_own_tied_or_not(headed_model, small_model, compose_cell, tmp_path_factory):
