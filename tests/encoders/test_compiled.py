@@ -65,7 +65,8 @@ def test_compiled_layers_are_the_eager_ones(compose_cell, monkeypatch):
 def test_each_encoder_of_a_process_is_compiled(compose_cell, monkeypatch):
     counter, real = CompileCounter(), torch.compile
     monkeypatch.setattr(torch, "compile", lambda layer, **how: real(layer, backend=counter, **how))
-    for rank in (1, 2, 4, 8):
+    monkeypatch.setattr(torch._dynamo.config, "recompile_limit", 3)  # what one encoder needs
+    for rank in (1, 2):
         before, batch = counter.frame_count, work(compose_cell, "always", f"lora.r={rank}")
         gradients(batch, step=3)
         batch.vectors(batch.tokenizer(TEXTS), None)
