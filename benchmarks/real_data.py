@@ -120,8 +120,9 @@ def judged(task: Path, place: Path) -> None:
 
 def texts(file: Path, key: str) -> list[str]:
     """Return distinct documents of a domain, each in one line."""
-    distinct = {" ".join(record[key].split())[:LONGEST] for record in records(file)}
-    return random.Random(0).sample(sorted(t for t in distinct if len(t) >= SHORTEST), DOCUMENTS_OF_DOMAIN)
+    with reading(file, f"It needs {DOCUMENTS_OF_DOMAIN:,} texts of {SHORTEST} characters or more."):
+        distinct = {" ".join(record[key].split())[:LONGEST] for record in records(file)}
+        return random.Random(0).sample(sorted(t for t in distinct if len(t) >= SHORTEST), DOCUMENTS_OF_DOMAIN)
 
 
 def records(file: Path) -> list[Record]:

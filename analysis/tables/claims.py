@@ -67,7 +67,7 @@ def section(compared: Comparison) -> Section | None:
     if unknown:
         nears = "; ".join(f"{name}: {suggest(name, known)}" for name in unknown)
         note += f" Outside the family are claims without runs or tasks of theirs. {nears}"
-    notes = [note, *_by_source(compared, claims, tests)]
+    notes = [note, *_changed_by_source(compared, claims, tests)]
     shown = _shown(table, compared)
     caption = (
         f"Mean difference, ahead minus behind, with its {level(settings.alpha)} interval;"
@@ -126,7 +126,7 @@ def _tests(compared: Comparison, claims: list[Claim]) -> pd.DataFrame:
     return pairs if pairs.empty else corrected_pairs(pairs, settings, pd.Series("claims", pairs.index))
 
 
-def _by_source(compared: Comparison, claims: list[Claim], tests: pd.DataFrame) -> list[str]:
+def _changed_by_source(compared: Comparison, claims: list[Claim], tests: pd.DataFrame) -> list[str]:
     """Say of which claims on all tasks the significance changes where sources of tasks are the units."""
     coarse = by_source(compared)
     of_all = [claim for claim in claims if claim.type == compared.last]

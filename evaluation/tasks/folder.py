@@ -152,12 +152,12 @@ def folder_tasks(root: Path, only: Sequence[str] | None = None) -> list[TaskData
 
 def _description(path: Path) -> dict[str, Any]:
     with reading(path, 'Write {"name": ..., "type": ...}.'):
-        about = dict(json.loads(path.read_text(encoding="utf-8")))
+        about = {k: v for k, v in dict(json.loads(path.read_text(encoding="utf-8"))).items() if v is not None}
     for key in ("name", "type"):
         if not about.get(key):
             raise UserError(f'{path}: the key \'{key}\' is missing. Write {{"name": ..., "type": ...}}.')
-    for key in KEYS.keys() & about.keys():
-        if fault := _fault(about[key], KEYS[key], empty=True):
+    for key, kind in KEYS.items():
+        if fault := key in about and _fault(about[key], kind, empty=True):
             raise UserError(f"{path}: the key '{key}' {fault}. Mend it.")
     if wrong := [key for key in about if key not in KEYS]:
         raise UserError(f"{path}: there is no key '{wrong[0]}'. {nearest(wrong[0], KEYS)}")
