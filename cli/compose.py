@@ -135,10 +135,10 @@ def _chosen(overrides: Sequence[str]) -> tuple[str, ...]:
 
 
 def flags_and_words(program: str, arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return Hydra's flags, and the `readable` overrides. Raises `UserError` for a lone word without a value."""
+    """Return Hydra's flags, and the `readable` overrides. Raises `UserError` for a lone word, or a key with dashes."""
     words = [word for word in arguments if "=" in word and not word.startswith("-")]
     flags = [word for word in arguments if word not in words]
-    stray = [word for word in flags if not word.startswith("-")]
+    stray = [w for w in flags if w[:1] != "-" or (w[:2] == "--" and w[2:].split("=")[0] in _keys(program[:-3], ()))]
     if stray and set(flags) <= {*stray, *SWEEP}:
         raise UserError(f"The argument '{stray[0]}' is no key=value. See python {program} --help.")
     return flags, readable(words, bool({*SWEEP} & {*flags}))

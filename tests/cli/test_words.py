@@ -43,9 +43,9 @@ def test_what_is_free_may_be_added():
     composed("train", ["+model.architecture.any=1", "+data.sources.more={path: a}"])
 
 
-@pytest.mark.parametrize("words", [["lora.r"], ["-m", "lora.r"]])
-def test_a_word_without_a_value_is_refused(words):
-    with pytest.raises(UserError, match=r"'lora.r' is no key=value. See python train.py --help"):
+@pytest.mark.parametrize("words", [["lora.r"], ["-m", "lora.r"], ["--lora.r=8"], ["-m", "--lora.r", "8"]])
+def test_a_word_without_a_value_or_with_dashes_is_refused(words):
+    with pytest.raises(UserError, match=r"'(lora.r|--lora.r.*)' is no key=value. See python train.py --help"):
         flags_and_words("train.py", words)
 
 
