@@ -12,7 +12,7 @@ def run(config: dict[str, Any], words: Sequence[str]) -> None:
     from records.run_folder import run_folder
     from training.run import run as train  # imports torch: not for what Hydra alone can print
 
-    train(config, run_folder(config, words).path)
+    train(config, run_folder(config, words))
 
 
 def main() -> None:

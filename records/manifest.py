@@ -1,4 +1,4 @@
-"""manifest.json: its seal, how it is read, the facts that a reviewer asks for, and the keys in which two may differ."""
+"""manifest.json: read, written and sealed; the facts that a reviewer asks for; the keys in which two may differ."""
 
 import importlib.metadata
 import json
@@ -12,7 +12,7 @@ from typing import Any
 
 from cli.compose import HOME, flat
 from cli.errors import UserError
-from records.files import of_file, of_value, read_object
+from records.files import of_file, of_value, read_object, write_json
 
 MANIFEST_VERSION = 3
 SEAL = "manifest_sha256"
@@ -67,6 +67,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         if (folder / name).is_file() and of_file(folder / name) != sha256:
             raise UserError(f"{folder / name} is not what the run wrote: its sha256 is another. {mend}")
     return manifest
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    """Write the manifest of a run folder in one step."""
+    write_json(folder / "manifest.json", sealed({"manifest_version": MANIFEST_VERSION, **manifest}))
 
 
 def check_base(runs: Mapping[Any, Mapping[str, Any]], fingerprints: Mapping[str, str]) -> None:

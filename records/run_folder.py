@@ -1,17 +1,15 @@
-"""The folder of a run, <runs_dir>/<study>/<pooler>-<attn>/seed<n>, and the runs that may use it."""
+"""The folder of a run, <runs_dir>/<study>/<pooler>-<attn>/seed<n>: no two configurations have the same."""
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from cli.compose import composition, flat, groups, options, own_keys, plain, with_recipe
-from cli.errors import UserError
 from records.earlier_runs import OTHER_RUNS, label, other_runs
-from records.files import of_value, write_json
-from records.manifest import BOOKKEEPING, MANIFEST_VERSION, below, different_keys, read_manifest, sealed
+from records.files import of_value
+from records.manifest import BOOKKEEPING, below
 
 CHOOSING = ("experiment", "reference_fault")  # choose members of other groups: their name says it all
 # What tells the designs and stages of one study apart, and is looked up by the folder's name: named in every study.
@@ -22,39 +20,7 @@ START = "start"  # below a run's folder: adapter and head before the first step,
 LONGEST_NAME = 60
 
 
-@dataclass(frozen=True)
-class RunFolder:
-    """The folder of one run."""
-
-    path: Path
-
-    @property
-    def manifest_path(self) -> Path:
-        """manifest.json."""
-        return self.path / "manifest.json"
-
-    def manifest(self) -> dict[str, Any]:
-        """Return the manifest. Raises `UserError` where it is absent, not JSON, or of another version."""
-        return read_manifest(self.path)
-
-    def claim(self, config: dict[str, Any]) -> bool:
-        """Return whether the run is already finished; refuse a folder of another run, but for keys of `BOOKKEEPING`."""
-        if not self.manifest_path.exists():
-            return False
-        manifest = self.manifest()
-        if differing := different_keys(manifest["config"], config):
-            raise UserError(
-                f"{self.path} holds a run of another configuration ({'; '.join(differing[:4])}). "
-                "Choose another study=<name>, name the key in the folder by axes=[<key>], or delete that folder."
-            )
-        return manifest["status"] == "finished"
-
-    def write(self, manifest: Mapping[str, Any]) -> None:
-        """Write manifest.json in one step."""
-        write_json(self.manifest_path, sealed({"manifest_version": MANIFEST_VERSION, **manifest}))
-
-
-def run_folder(config: dict[str, Any], words: Sequence[str]) -> RunFolder:
+def run_folder(config: dict[str, Any], words: Sequence[str]) -> Path:
     """Return the folder of a configuration. words: the overrides of conf/train.yaml that make it.
 
     The study's name is followed by every group and key that differs from the defaults, so that two runs that
@@ -63,7 +29,7 @@ def run_folder(config: dict[str, Any], words: Sequence[str]) -> RunFolder:
     """
     cell = Path(f"{config['pooler']['name']}-{config['attn']['name']}", f"seed{config['seed']}")
     name = "+".join([config["study"], *_deviations("train", config, words, _fixed_words(config, words))])
-    return RunFolder(Path(config["runs_dir"], _path_safe(name), cell))
+    return Path(config["runs_dir"], _path_safe(name), cell)
 
 
 def untrained_study(config: dict[str, Any], elsewhere: Sequence[str]) -> str:
@@ -111,28 +77,52 @@ def _fixed_words(config: dict[str, Any], words: Sequence[str]) -> list[str]:
 def _deviations(
     program: str, config: dict[str, Any], words: Sequence[str], fixed: Sequence[str], elsewhere: Sequence[str] = ()
 ) -> list[str]:
+    """Return `group-option` of each option that is not expected, then `key-value` of each key with another value.
+
+    fixed: the words that the study's own name stands for. elsewhere: keys that the rest of the name says.
+    """
     choices = composition(program, tuple(words))[1].items()  # of design= its settings are named
-    members = {k: v for k, v in choices if v not in (None, "none") and k != "design" and not k.startswith("hydra/")}
-    parents = [f"{k}={members[k]}" for k in CHOOSING if k in members]
-    chosen = [*(word for word in fixed if _chooses(word)), *parents]
-    implied = {**composition(program, tuple(chosen))[1], **dict.fromkeys(CHOOSING)}
-    if any(k.startswith("data@") for k in members):  # what a mix takes for its sources by default
-        of_mix = composition(program, (*chosen, f"data={members['data']}"))[1]
-        implied |= {k: v for k, v in of_mix.items() if k.startswith("data@")}
+    chosen = {k: v for k, v in choices if v not in (None, "none") and k != "design" and not k.startswith("hydra/")}
+    expected = _expected_options(program, words, fixed, chosen)
+    first = sorted(chosen.items(), key=lambda pair: (pair[0] != "objective", pair))  # a glob tells stages by it
+    named = [f"{k}-{v}".replace("/", ".") for k, v in first if k not in ("pooler", "attn") and v != expected.get(k)]
+    values, (usual, given) = flat(config), _usual_values(program, config, fixed, chosen)
+    known = values.keys() | (usual.keys() if program == "train" else ())
+    differing = given | {k for k in known if values.get(k) != usual.get(k)}
+    keys = sorted(k for k in differing if not below(k, (*BOOKKEEPING, *elsewhere)))
+    return [*named, *(f"{k}-{_runs(config, k) if k in OTHER_RUNS else short(values.get(k))}" for k in keys)]
+
+
+def _expected_options(
+    program: str, words: Sequence[str], fixed: Sequence[str], chosen: Mapping[str, str]
+) -> dict[str, str | None]:
+    """Return group -> the option that the fixed words, a recipe or a mix choose where nothing else is said."""
+    parents = [f"{k}={chosen[k]}" for k in CHOOSING if k in chosen]
+    implying = (*(word for word in fixed if _chooses(word)), *parents)
+    expected = {**composition(program, implying)[1], **dict.fromkeys(CHOOSING)}
+    if any(k.startswith("data@") for k in chosen):  # what a mix takes for its sources by default
+        of_mix = composition(program, (*implying, f"data={chosen['data']}"))[1]
+        expected |= {k: v for k, v in of_mix.items() if k.startswith("data@")}
     if with_recipe(other := [w for w in words if not w.startswith("experiment=")]) != other:
-        implied["experiment"] = "finetune"  # the base's own recipe
-    first = sorted(members.items(), key=lambda member: (member[0] != "objective", member))  # a glob tells stages by it
-    named = [f"{k}-{v}" for k, v in first if k not in ("pooler", "attn") and v != implied.get(k)]
+        expected["experiment"] = "finetune"  # the base's own recipe
+    return expected
+
+
+def _usual_values(
+    program: str, config: dict[str, Any], fixed: Sequence[str], chosen: Mapping[str, str]
+) -> tuple[dict[str, Any], set[str]]:
+    """Return each key's value under the options `chosen`, and the keys of `SOURCES` that have another one.
+
+    Keys that take their values from `SOURCES` follow what these have.
+    """
     place = [f"{k}='{config[k]}'" for k in ("study", "runs_dir") if k in config]  # stages are found by them
-    place += [f"seed={config['seed']}", *(w for w in fixed if not _chooses(w)), *map("=".join, members.items())]
-    mine, base = flat(config), flat(plain(composition(program, tuple(place))[0]))
-    if given := {k: v for k, v in mine.items() if below(k, SOURCES) and v != base.get(k)}:
-        words = [*place, *(f"{k}={short(v)}" for k, v in given.items())]
-        base = flat(plain(composition(program, tuple(words))[0]))
-    differing = {k for k in mine.keys() | (base.keys() if program == "train" else ()) if mine.get(k) != base.get(k)}
-    keys = sorted(k for k in differing | given.keys() if not below(k, (*BOOKKEEPING, *elsewhere)))
-    values = [_runs(config, k) if k in OTHER_RUNS else short(mine.get(k)) for k in keys]
-    return [*(name.replace("/", ".") for name in named), *(f"{k}-{v}" for k, v in zip(keys, values, strict=True))]
+    words = [*place, f"seed={config['seed']}", *(w for w in fixed if not _chooses(w)), *map("=".join, chosen.items())]
+    usual = flat(plain(composition(program, tuple(words))[0]))
+    given = {k: v for k, v in flat(config).items() if below(k, SOURCES) and v != usual.get(k)}
+    if given:
+        words += [f"{k}={short(v)}" for k, v in given.items()]
+        usual = flat(plain(composition(program, tuple(words))[0]))
+    return usual, {*given}
 
 
 def _runs(config: dict[str, Any], key: str) -> str:

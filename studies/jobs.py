@@ -74,7 +74,7 @@ def _designs(names: Sequence[Any], train: list[str]) -> Designs:
         typed = with_recipe([*design_words(name), *train])
         words = readable(typed, several=False)
         config = plain(composed("train", words))
-        folder = run_folder(config, words).path.parent
+        folder = run_folder(config, words).parent
         if folder in designs:
             raise UserError(f"The designs {designs[folder][0]} and {name} are the same runs. Leave one out.")
         designs[folder] = name, typed, config

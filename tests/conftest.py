@@ -111,7 +111,6 @@ def compose_cell(small_model, small_moe):
 @pytest.fixture(scope="session")
 def mixse_run(compose_cell, tmp_path_factory) -> tuple[Path, dict]:
     """The folder and configuration of a run of two steps: three drawn LoRA experts, their router trained with them."""
-    from records.run_folder import RunFolder
     from tests.triples import quick_run, write_triples
     from training.run import train_run
 
@@ -125,5 +124,5 @@ def mixse_run(compose_cell, tmp_path_factory) -> tuple[Path, dict]:
         "objective.lr=2e-2",
     ]
     cfg, run = compose_cell("mean", "bi", *words), folder / "joint" / "mean-bi" / "seed0"
-    train_run(cfg, RunFolder(run))
+    train_run(cfg, run)
     return run, cfg

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from lightning_fabric.plugins.environments import SLURMEnvironment, TorchElasticEnvironment
@@ -21,8 +22,7 @@ from encoders.mixse import LEARNED, ROUTERS
 from encoders.templates import TEXT_FIELD, template_of
 from poolers.shared.registry import check_pooler, pooler_class, reads_padding, refuse_blind
 from records.earlier_runs import OTHER_RUNS, other_runs
-from records.manifest import BASE
-from records.run_folder import RunFolder
+from records.manifest import BASE, different_keys, read_manifest
 from training.batches import query_side
 from training.objectives.objective import objective_class
 from training.set_up import COMBINE, check_start
@@ -178,11 +178,24 @@ def check_compared(module: Any) -> None:
         raise UserError("No query meets another document than its own. Give data with different positives or labels.")
 
 
-def refuse_changed(config: Config, folder: RunFolder, examples: Sequence[Triple]) -> None:
+def is_finished(folder: Path, config: dict[str, Any]) -> bool:
+    """Tell whether `folder` holds the finished run of `config`. Raises `UserError` where it holds another one."""
+    if not (folder / "manifest.json").exists():
+        return False
+    manifest = read_manifest(folder)
+    if differing := different_keys(manifest["config"], config):
+        raise UserError(
+            f"{folder} holds a run of another configuration ({'; '.join(differing[:4])}). "
+            "Choose another study=<name>, name the key in the folder by axes=[<key>], or delete that folder."
+        )
+    return bool(manifest["status"] == "finished")
+
+
+def refuse_changed(config: Config, folder: Path, examples: Sequence[Triple]) -> None:
     """Refuse a finished run whose data, base or stages have changed since: it is not what the command asks for."""
-    finished, manifest = f"{folder.path} was finished", folder.manifest()
-    if gone := [name for name in manifest["files"] if not (folder.path / name).is_file()]:
-        raise UserError(f"{folder.path} is finished, but lacks {gone[0]}. Put it back, or delete that folder.")
+    finished, manifest = f"{folder} was finished", read_manifest(folder)
+    if gone := [name for name in manifest["files"] if not (folder / name).is_file()]:
+        raise UserError(f"{folder} is finished, but lacks {gone[0]}. Put it back, or delete that folder.")
     data = {"sha256": fingerprint(examples)}
     remedy = "Put back what was there, choose another study=<name>, or delete that folder to train it anew."
     check_same({"data": data, **base_fingerprints(config["model"])}, manifest, finished, remedy)

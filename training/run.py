@@ -21,11 +21,11 @@ from encoders.identity import base_fingerprints, base_revision, instruction_sets
 from encoders.precision import Precision, best_device
 from encoders.text_encoder import usual_budget
 from records.files import alone_in, of_file, stream_seed
-from records.manifest import code, environment
-from records.run_folder import START, RunFolder
+from records.manifest import code, environment, read_manifest, write_manifest
+from records.run_folder import START
 from training.batches import order_of
 from training.budget import choose
-from training.checks import check_compared, check_examples, check_sizes, continued, refuse_changed
+from training.checks import check_compared, check_examples, check_sizes, continued, is_finished, refuse_changed
 from training.cost import check, parameters, training_flops
 from training.loop import LAST, fit
 from training.module import StepModule
@@ -43,24 +43,24 @@ def run(config: Config, folder: Path) -> None:
 
     config: conf/train.yaml as composed and resolved. An interrupted run continues. Raises `UserError`.
     """
-    if not config["check"] and finished(config, RunFolder(folder)):
+    if not config["check"] and finished(config, folder):
         print(f"{folder} is finished; nothing to do.")
         return
     begin(config)
     if config["check"]:
         check(config)
     else:
-        train_run(config, RunFolder(folder))
+        train_run(config, folder)
 
 
-def finished(config: Config, folder: RunFolder) -> bool:
+def finished(config: Config, folder: Path) -> bool:
     """Tell whether `folder` holds this run, finished. Raises `UserError` for another run, data, base or stages."""
-    if not folder.claim(config):
+    if not is_finished(folder, config):
         return False
     examples = objective_class(config["objective"]["name"]).read(config["data"], config["cache_dir"])
     refuse_changed(config, folder, examples)
-    keep_texts(folder.manifest()["data"], config["cache_dir"], examples)  # the cache may have been deleted
-    (folder.path / LAST).unlink(missing_ok=True)  # a kill may have come between the last manifest and this
+    keep_texts(read_manifest(folder)["data"], config["cache_dir"], examples)  # the cache may have been deleted
+    (folder / LAST).unlink(missing_ok=True)  # a kill may have come between the last manifest and this
     return True
 
 
@@ -74,10 +74,10 @@ def begin(config: Config) -> None:
     torch.set_num_threads(threads or max(1, THREADS // devices))
 
 
-def train_run(config: Config, folder: RunFolder) -> None:
+def train_run(config: Config, folder: Path) -> None:
     """Train into `folder`; continue where an earlier attempt was interrupted. One process at a time does."""
     first = rank_zero_only.rank == 0  # type: ignore[attr-defined]  # of several processes, one writes
-    with alone_in(folder.path) if first else nullcontext():
+    with alone_in(folder) if first else nullcontext():
         try:
             _train(config, folder, first)
         except RuntimeError as error:
@@ -112,47 +112,47 @@ def in_steps(config: Config, epoch: int) -> Config:
     return {**config, "trainer": trainer, "objective": objective}
 
 
-def _train(config: Config, folder: RunFolder, first: bool) -> None:
-    module, examples, setup = build(config, folder.path)
+def _train(config: Config, folder: Path, first: bool) -> None:
+    module, examples, setup = build(config, folder)
     encoder, objective, kind, t = setup.encoder, module.objective, type(module.objective), module.cfg["trainer"]
     assert encoder.training, "dropout would be off"
     check_compared(module)
     manifest = opening_manifest(config, module, examples, setup.precision)
-    if config["resume"] and (folder.path / LAST).exists():
-        manifest = continued(manifest, folder.manifest())  # its checkpoint says the tokens of a forward pass
+    if config["resume"] and (folder / LAST).exists():
+        manifest = continued(manifest, read_manifest(folder))  # its checkpoint says the tokens of a forward pass
     else:
-        objective.work.resize(choose(module, folder.path))
+        objective.work.resize(choose(module, folder))
     if first:
-        folder.write(manifest)
+        write_manifest(folder, manifest)
         print(announcement(folder, module, manifest), flush=True)
     # what other runs give it: evaluate.py untrained=also reads it there, wherever they lie by then
-    files = save_trained(encoder, setup.adapted, folder.path / START) if first and encoder.start else []
+    files = save_trained(encoder, setup.adapted, folder / START) if first and encoder.start else []
     states = {"states": fill_states(module)} if config["backbone"]["frozen"] else {}
     before = objective.held_out_scores() if kind.scored_before else {}  # LoRA is as it started, also on continuing
     held_out = HeldOut(objective.held_out_scores, t["validate_every"])
     if t["max_steps"]:  # none: the runs of init.lora as they are combined
-        fit(module.cfg, module, [held_out], folder.path, held_out.complete)
+        fit(module.cfg, module, [held_out], folder, held_out.complete)
     if not first:
         return
     files = [f"{START}/{name}" for name in files]
-    files += save_trained(encoder, setup.adapted, folder.path)  # before all that may fail
+    files += save_trained(encoder, setup.adapted, folder)  # before all that may fail
     keep_texts(manifest["data"], config["cache_dir"], examples)
     unmoved = {} if t["max_steps"] else before
     after = held_out.last or unmoved or objective.held_out_scores()
-    files += objective.write_held_out(folder.path, after)
+    files += objective.write_held_out(folder, after)
     steps = step_facts(module)
     closing = {
         **steps,
         **objective.facts(steps),
         **({"held_out": {"before": before, "after": after}} if kind.scored_before else {}),
-        "files": {name: of_file(folder.path / name) for name in files},
+        "files": {name: of_file(folder / name) for name in files},
     }
-    folder.write({**manifest, **closing, **states, "status": "finished"})
-    (folder.path / LAST).unlink(missing_ok=True)
+    write_manifest(folder, {**manifest, **closing, **states, "status": "finished"})
+    (folder / LAST).unlink(missing_ok=True)
     shown = list(after)[:SHOWN]
     scores = ", ".join(f"{k} {f'{before[k]:.3f} -> ' if k in before else ''}{after[k]:.3f}" for k in shown)
     loss = f"loss {closing['loss']:.3f}" if t["max_steps"] else "no step"
-    print(f"{folder.path}: {loss}; held-out {scores}")
+    print(f"{folder}: {loss}; held-out {scores}")
 
 
 def fill_states(module: StepModule) -> Config:
@@ -207,14 +207,14 @@ def opening_manifest(config: Config, module: StepModule, triples: list[Triple], 
     }
 
 
-def announcement(folder: RunFolder, module: StepModule, manifest: Config) -> str:
+def announcement(folder: Path, module: StepModule, manifest: Config) -> str:
     """Return what is about to be trained, for the screen: steps, then tokens. The time follows when it is measured."""
     trainer, objective, sizes = module.cfg["trainer"], module.objective, manifest["parameters"]
     small = Counter(objective.examples[i].source for i in module.order.never).most_common()
     listed = ", ".join(f"{name} {count}" for name, count in small[:8]) + ", ..." * (len(small) > 8)
     never = f" (never, of sources smaller than a batch: {listed})" if small else ""
     text = (
-        f"{folder.path}: {trainer['max_steps']:,} steps of {trainer['global_batch_size']} {objective.unit} from "
+        f"{folder}: {trainer['max_steps']:,} steps of {trainer['global_batch_size']} {objective.unit} from "
         f"{manifest['data']['trained_on']:,}{never}; {sizes['adapter']:,} adapter and {sizes['head']:,} head "
         "parameters train."
     )

@@ -29,7 +29,7 @@ from encoders.tokens import Batch, TextTokenizer
 from poolers.shared.base import Pooler, RoutedStates, States, TokenView
 from poolers.shared.registry import build_pooler
 from records.files import stream_seed
-from records.run_folder import RunFolder
+from records.manifest import read_manifest, write_manifest
 from tests.cells import reads_routers
 from tests.triples import write_triples
 from training import run as running
@@ -204,7 +204,7 @@ class Run:
 
     @property
     def manifest(self) -> dict:
-        return RunFolder(self.folder).manifest()
+        return read_manifest(self.folder)
 
     @cached_property
     def loaded(self) -> TextEncoder:
@@ -254,7 +254,7 @@ def recorded(cfg: dict, folder: Path) -> Run:
         patch.setattr(running, "fit", watched_fit)
         patch.setattr(StepModule, "_update", watched_update)
         patch.setattr(fused_lora, "draw_kept", watched_draw)
-        running.train_run(cfg, RunFolder(folder))
+        running.train_run(cfg, folder)
     return run
 
 
@@ -287,7 +287,7 @@ def awake_run(cell, tmp_path_factory):
         save_file(head.state_dict(), folder / "head.safetensors")
         (folder / "adapter").symlink_to(adapters[base] / "adapter")
         of_the_cell = {"pooler": pooler, "attn": attn, "seed": cfg["seed"], "config": cfg}
-        RunFolder(folder).write({**OF_A_RUN, **of_the_cell, **base_fingerprints(cfg["model"]), **facts})
+        write_manifest(folder, {**OF_A_RUN, **of_the_cell, **base_fingerprints(cfg["model"]), **facts})
         return folder
 
     return made

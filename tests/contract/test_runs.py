@@ -23,7 +23,7 @@ from encoders.loading import build_encoder, build_tokenizer, load_run, untrained
 from encoders.precision import PRECISIONS
 from encoders.text_encoder import TextEncoder
 from evaluation.candidates import candidates
-from records.run_folder import RunFolder
+from records.manifest import write_manifest
 from tests.cells import ATTENTIONS, CELLS, CONTRACT, POOLERS, reads_routers
 from tests.contract.conftest import FLOAT32, TEXTS, adapted, apart, embed, is_read, recorded
 from tests.contract.test_attention import POOLER, reach
@@ -131,7 +131,7 @@ def test_saved_and_loaded_in_bf16(cell, tmp_path, pooler, attn, precision):
     cfg = cell(pooler, attn, {"precision": precision})
     encoder, peft_model = adapted(cfg)
     save_trained(encoder, peft_model, tmp_path)
-    RunFolder(tmp_path).write(base_fingerprints(cfg["model"]))
+    write_manifest(tmp_path, base_fingerprints(cfg["model"]))
     loaded = load_run(tmp_path, cfg)
     in_memory = embed(encoder.eval(), loaded.tokenizer, TEXTS)
     assert torch.equal(embed(unmerged(tmp_path, cfg, fused=True), loaded.tokenizer, TEXTS), in_memory)

@@ -9,7 +9,7 @@ from cli.errors import UserError
 from encoders.backbone import load_backbone
 from encoders.loading import build_encoder, load_run
 from encoders.precision import PRECISIONS
-from records.run_folder import RunFolder
+from records.manifest import read_manifest
 from tests.triples import quick_run, write_triples
 from training.checks import check_sizes
 
@@ -35,8 +35,8 @@ def test_without_the_package_it_is_one_line(quantised):
 def test_what_was_trained_is_what_is_scored(quantised, tmp_path):
     from training.run import train_run
 
-    train_run(quantised, RunFolder(tmp_path))
-    manifest = RunFolder(tmp_path).manifest()
+    train_run(quantised, tmp_path)
+    manifest = read_manifest(tmp_path)
     whole = build_encoder({**quantised, "model": {**quantised["model"], "quantise": None}}, PRECISIONS["fp32"], CPU)
     assert manifest["parameters"]["base"] == sum(p.numel() for p in whole.backbone.parameters())
     assert manifest["loss"] > 0

@@ -12,13 +12,14 @@ from cli.errors import UserError
 from evaluation.candidates import candidates
 from records.earlier_runs import OTHER_RUNS
 from records.files import alone_in
-from records.manifest import BOOKKEEPING, SEAL, below, check_seal, different_keys
-from records.run_folder import LONGEST_NAME, OF_A_DESIGN, RunFolder, run_folder
+from records.manifest import BOOKKEEPING, SEAL, below, check_seal, different_keys, read_manifest, write_manifest
+from records.run_folder import LONGEST_NAME, OF_A_DESIGN, run_folder
 from tests.started import run_here
+from training.checks import is_finished
 
 
 def folder(*overrides):
-    return run_folder(plain(composed("train", overrides)), overrides).path
+    return run_folder(plain(composed("train", overrides)), overrides)
 
 
 @pytest.mark.parametrize("study", ["", "' '", ".."])
@@ -94,8 +95,8 @@ def shared(found):
 def test_runs_that_differ_in_a_key_have_folders_of_their_own():
     words = ("pooler=moee", "model=tiny_moe", "adapter=mixse")
     config = plain(composed("train", words))
-    found = {"": run_folder(config, words).path}
-    found |= {key: run_folder(changed, words).path for key, changed in one_key_changed(config)}
+    found = {"": run_folder(config, words)}
+    found |= {key: run_folder(changed, words) for key, changed in one_key_changed(config)}
     assert len(found) > 90
     assert not shared(found)
     assert all(len(path.parts[1]) <= LONGEST_NAME for path in found.values())
@@ -122,10 +123,10 @@ def test_encoders_that_no_run_made_and_differ_in_a_key_have_names_of_their_own()
 def test_in_a_named_study_designs_are_named_and_other_settings_refused():
     """Model, data and schedule are what a study has in common: another value finds its folder taken."""
     usual = plain(composed("train", ["study=x"]))
-    found = {"": run_folder(usual, ["study=x"]).path}
+    found = {"": run_folder(usual, ["study=x"])}
     for key, changed in one_key_changed(usual):
         if below(key, OF_A_DESIGN) and not below(key, ("template",)):
-            found[key] = run_folder(changed, ["study=x", f"{key}={json.dumps(flat(changed)[key])}"]).path
+            found[key] = run_folder(changed, ["study=x", f"{key}={json.dumps(flat(changed)[key])}"])
         assert different_keys(usual, changed)
     routers = ("router=random", "router=layer", "experts=3", "experts=4")
     for words in (["template=echo"], *(["adapter=mixse", f"adapter.{word}"] for word in routers)):
@@ -149,16 +150,15 @@ def test_what_is_swept_over_is_named_in_a_named_study():
     assert groups == ["held+template-echo", "held"]
 
 
-def test_claim(tmp_path):
+def test_a_folder_holds_one_configuration(tmp_path):
     config = plain(composed("train"))
-    run = RunFolder(tmp_path / "run")
-    assert run.claim(config) is False
-    run.write({"config": config, "status": "running"})
-    assert run.claim(config) is False
-    run.write({"config": config, "status": "finished"})
-    assert run.claim({**config, "runs_dir": "elsewhere"}) is True
+    assert not is_finished(tmp_path, config)
+    write_manifest(tmp_path, {"config": config, "status": "running"})
+    assert not is_finished(tmp_path, config)
+    write_manifest(tmp_path, {"config": config, "status": "finished"})
+    assert is_finished(tmp_path, {**config, "runs_dir": "elsewhere"})
     with pytest.raises(UserError, match="max_length: 64 -> 48"):
-        run.claim({**config, "max_length": 48})
+        is_finished(tmp_path, {**config, "max_length": 48})
 
 
 @pytest.mark.parametrize(
@@ -168,19 +168,19 @@ def test_claim(tmp_path):
 def test_broken_manifests_are_named(tmp_path, text, message):
     (tmp_path / "manifest.json").write_text(text)
     with pytest.raises(UserError, match=message):
-        RunFolder(tmp_path).manifest()
+        read_manifest(tmp_path)
 
 
 def test_an_edit_and_a_missing_seal_are_named_and_the_order_of_keys_is_none(tmp_path):
-    folder = RunFolder(tmp_path)
-    folder.write({"loss": 0.1 + 0.2, "path": tmp_path, "nested": {"b": [1, 2.5], "a": "é"}})
-    held = json.loads(folder.manifest_path.read_text())
-    assert folder.manifest()["loss"] == 0.1 + 0.2
+    path = tmp_path / "manifest.json"
+    write_manifest(tmp_path, {"loss": 0.1 + 0.2, "path": tmp_path, "nested": {"b": [1, 2.5], "a": "é"}})
+    held = json.loads(path.read_text())
+    assert read_manifest(tmp_path)["loss"] == 0.1 + 0.2
     check_seal(dict(reversed(held.items())), tmp_path)
     for edit in ({"loss": 0.2}, {"new": None}, {"nested": {"b": [1, 2.5]}}, {SEAL: None}):
-        folder.manifest_path.write_text(json.dumps(held | edit))
+        path.write_text(json.dumps(held | edit))
         with pytest.raises(UserError, match=r"manifest\.json was edited by hand"):
-            folder.manifest()
+            read_manifest(tmp_path)
 
 
 def test_a_folder_is_of_one_process_and_goes_while_it_is_empty(tmp_path):

@@ -7,7 +7,7 @@ from safetensors.torch import load_file
 from encoders.attention.switch import parts
 from encoders.limits import SHARED_GPU
 from encoders.mixse import mixture_of
-from records.run_folder import RunFolder
+from records.manifest import read_manifest
 from tests.triples import quick_run
 from training import budget
 from training.budget import LEAST, choose, fits, largest
@@ -64,13 +64,13 @@ def test_a_run_keeps_what_it_found_and_shares_it_with_its_study(cell, tmp_path, 
     monkeypatch.setattr(budget, "_has_a_gpu", lambda module: True)
     monkeypatch.setattr(budget, "fits", lambda module, tokens: tokens <= 700)
     with power_cut(3):
-        train_run(cell("null"), RunFolder(run))
+        train_run(cell("null"), run)
     monkeypatch.setattr(budget, "fits", lambda module, tokens: tokens <= 300)
-    train_run(cell("null"), RunFolder(run))
-    train_run(cell(512), RunFolder(fixed))
+    train_run(cell("null"), run)
+    train_run(cell(512), fixed)
     one, other = (load_file(folder / "adapter" / "adapter_model.safetensors") for folder in (run, fixed))
     assert all(torch.equal(one[key], other[key]) for key in one)
-    assert [RunFolder(folder).manifest()["token_budget"] for folder in (run, fixed)] == [512, 512]
+    assert [read_manifest(folder)["token_budget"] for folder in (run, fixed)] == [512, 512]
     module = build(cell("null"), run)[0]
     monkeypatch.setattr(budget, "fits", lambda module, tokens: tokens < 600)
     assert choose(module, run) == 512, "that of the study, without room to spare"

@@ -8,7 +8,6 @@ import torch
 
 from cli.errors import UserError
 from corpora.triples import Triple
-from records.run_folder import RunFolder
 from tests.triples import quick_run
 from training.checks import check_sizes
 from training.objectives.distil import distilled, taught
@@ -89,7 +88,7 @@ def test_data_without_scores_or_negatives_are_refused(cfg, tmp_path):
     for row, message in ((bare, "24 of 24 records of data=jsonl have none"), (bare | {"scores": [1]}, "no record of")):
         (tmp_path / "taught.jsonl").write_text((json.dumps(row) + "\n") * 24)
         with pytest.raises(UserError, match=message):
-            train_run(cfg, RunFolder(tmp_path / "run"))
+            train_run(cfg, tmp_path / "run")
     cfg["objective"]["loss"] = "mse"
     with pytest.raises(UserError, match=r"objective\.loss=mse must be one of margin_mse, kl"):
         check_sizes(cfg)

@@ -16,7 +16,8 @@ from encoders.loading import build_encoder, load_run, untrained
 from encoders.loading import loaded as loaded_from
 from encoders.precision import PRECISIONS
 from records.earlier_runs import ADAPTER, read_stages, recorded_stages, texts_read
-from records.run_folder import RunFolder, run_folder
+from records.manifest import read_manifest, write_manifest
+from records.run_folder import run_folder
 from tests.training.raw_stages import quick_stage
 from training.run import train_run
 
@@ -48,9 +49,9 @@ def stages(compose_cell, headed_model, lines, pairs, tmp_path_factory):
         held = [f"init.merge=[{named}]"] if before else []
         return compose_cell("mean", "bi", *words, *short, *held)
 
-    train_run(config("mntp"), RunFolder(folders["mntp"]))
-    train_run(config("simcse", "mntp"), RunFolder(folders["simcse"]))
-    train_run(config("infonce", "mntp", "simcse"), RunFolder(folders["supervised"]))
+    train_run(config("mntp"), folders["mntp"])
+    train_run(config("simcse", "mntp"), folders["simcse"])
+    train_run(config("infonce", "mntp", "simcse"), folders["supervised"])
     return folders
 
 
@@ -64,7 +65,7 @@ def by_peft(model, folders):
 
 @pytest.fixture
 def model(stages):
-    return RunFolder(stages["mntp"]).manifest()["config"]["model"]
+    return read_manifest(stages["mntp"])["config"]["model"]
 
 
 @pytest.mark.slow
@@ -97,15 +98,15 @@ def test_a_bf16_base_is_rounded_once(stages, model):
 
 @pytest.mark.slow
 def test_a_run_carries_its_stages_and_is_loaded_on_top_of_them(stages, model, lines, tmp_path):
-    manifest = RunFolder(stages["supervised"]).manifest()
+    manifest = read_manifest(stages["supervised"])
     assert [s["objective"] for s in manifest["merged"]] == ["mntp", "simcse"]
     assert [s["run"] for s in manifest["merged"]] == ["s+mntp/mean-bi/seed0", "s+simcse/mean-bi/seed0"]
-    read = {name: RunFolder(folder).manifest()["data"]["sha256"] for name, folder in stages.items()}
+    read = {name: read_manifest(folder)["data"]["sha256"] for name, folder in stages.items()}
     in_order = list(dict.fromkeys([read["mntp"], read["simcse"], read["supervised"]]))
     assert (texts_read(manifest), texts_read(manifest, trained=False)) == (in_order, in_order[:-1])
     known = OverlapCount([place(read["mntp"], manifest["config"]["cache_dir"])]).known
     assert set(map(key_of, lines.read_text().splitlines())) <= known
-    assert manifest["base_weights_sha256"] == RunFolder(stages["mntp"]).manifest()["base_weights_sha256"]
+    assert manifest["base_weights_sha256"] == read_manifest(stages["mntp"])["base_weights_sha256"]
     loaded = load_run(stages["supervised"], manifest["config"])
     wanted, mine = by_peft(model, stages.values()), loaded.encoder.backbone.state_dict()
     assert max(float((wanted[k] - mine[k]).abs().max()) for k in wanted) < 1e-6
@@ -137,11 +138,11 @@ def test_what_is_no_stage_is_refused(stages, tmp_path, compose_cell, small_model
         build_encoder({**cfg, "model": {**cfg["model"], "path": str(small_model)}}, PRECISIONS["fp32"], CPU)
     half = tmp_path / "s" / "mean-bi" / "seed0"
     shutil.copytree(mntp, half)
-    held = {k: v for k, v in RunFolder(half).manifest().items() if k not in ("manifest_sha256", "manifest_version")}
-    RunFolder(half).write({**held, "status": "running"})
+    held = {k: v for k, v in read_manifest(half).items() if k not in ("manifest_sha256", "manifest_version")}
+    write_manifest(half, {**held, "status": "running"})
     with pytest.raises(UserError, match="is not finished"):
         read_stages([str(half)])
-    RunFolder(half).write(held)
+    write_manifest(half, held)
     shutil.rmtree(half / "adapter")
     with pytest.raises(UserError, match="has no adapter"):
         read_stages([str(half)])
@@ -152,7 +153,7 @@ def test_a_stage_that_was_trained_again_is_noticed(stages, tmp_path):
     shutil.copytree(stages["mntp"].parents[2], tmp_path / "runs")
     mine = {name: tmp_path / "runs" / f"s+{name}" / "mean-bi" / "seed0" for name in stages}
     tensors = load_file(mine["mntp"] / ADAPTER)
-    RunFolder(mine["mntp"]).write({**RunFolder(mine["mntp"]).manifest(), "files": {}})  # training would change them
+    write_manifest(mine["mntp"], {**read_manifest(mine["mntp"]), "files": {}})  # training would change them
     save_file({k: v + 1e-3 for k, v in tensors.items()}, mine["mntp"] / ADAPTER)
     with pytest.raises(UserError, match=r"was trained on another s\+mntp|was trained on top of s\+mntp"):
         recorded_stages(mine["supervised"], [str(mine["mntp"]), str(mine["simcse"])])
@@ -166,7 +167,7 @@ def test_groups_of_stages_find_the_runs_of_their_commands(words, commands, stage
     written = {}
     for name, command in commands.items():
         at = [*here, *command]
-        written[name] = run_folder(plain(composed("train", at)), at).path
+        written[name] = run_folder(plain(composed("train", at)), at)
         shutil.copytree(stages[name], written[name])
     for name, found in (("mntp", ["mntp"]), ("mntp_simcse", ["mntp", "simcse"])):
         cfg = plain(composed("train", [*here, *words, f"init={name}"]))

@@ -4,7 +4,8 @@ import pytest
 
 from cli.compose import HOME, composed, own_keys, plain, with_recipe
 from evaluation.candidates import candidates, configured
-from records.run_folder import RunFolder, run_folder
+from records.manifest import read_manifest
+from records.run_folder import run_folder
 from tests.started import start
 from tests.triples import quick_run
 from training.run import in_steps, train_run
@@ -33,7 +34,7 @@ def test_an_untrained_base_is_encoded_and_named_as_its_runs_are(base):
     train, (untrained,) = plain(composed("train", words)), candidates(configured(["run=null", *base]))
     keys = {*own_keys("encoder")} - {"init"}
     assert {k: untrained.manifest["config"][k] for k in keys} == {k: train[k] for k in keys}
-    assert untrained.manifest["study"] == run_folder(train, words).path.parent.parent.name
+    assert untrained.manifest["study"] == run_folder(train, words).parent.parent.name
 
 
 def test_a_sweep_has_one_recipe():
@@ -49,8 +50,8 @@ def test_an_epoch_is_so_many_steps_in_the_manifest(small_model, pairs, tmp_path)
     words = [f"model.path={small_model}", "pooler=mean", "attn=bi", "data=jsonl", f"data.path={pairs}", "max_length=16"]
     words += ["data.validation=4", "trainer.global_batch_size=4", "logging.tensorboard=false", "precision=fp32"]
     config = plain(composed("train", with_recipe(words)))
-    train_run(config, RunFolder(tmp_path))
-    manifest = RunFolder(tmp_path).manifest()
+    train_run(config, tmp_path)
+    manifest = read_manifest(tmp_path)
     trained = manifest["data"]["trained_on"]
     assert manifest["steps"] == trained // 4 > 5
     assert manifest["config"]["trainer"]["max_steps"] is None
@@ -63,7 +64,7 @@ def test_a_real_language_model_is_trained_and_scored(pairs, tmp_path):
     done = start("train.py", *words, *quick_run(pairs), f"runs_dir={tmp_path}")
     assert done.returncode == 0, done.stderr[-2000:]
     (folder,) = tmp_path.glob("finetune*/multilayer-bi/seed0")
-    manifest = RunFolder(folder).manifest()
+    manifest = read_manifest(folder)
     assert (manifest["steps"], manifest["config"]["objective"]["lr"]) == (2, 2e-4)
     scoring = [f"run={folder}", "benchmark=docstrings_smoke", "tasks=[DocsNetworkxPairClassification]"]
     done = start("evaluate.py", *scoring, "embeddings=false", "overlap=null")

@@ -15,7 +15,7 @@ from encoders.frozen import CachedEncoder, StateCache
 from encoders.loading import load_run
 from poolers.shared.registry import build_pooler
 from records.files import stream_seed
-from records.run_folder import RunFolder
+from records.manifest import read_manifest
 from tests.triples import quick_run
 from training import run
 from training.checks import check_sizes
@@ -64,16 +64,16 @@ def live_states(cfg, batch):
 def test_training_on_cached_states_is_training_without_a_cache(cell, tmp_path, monkeypatch, words):
     """Within the rounding of 16 bits: AdamW divides by a gradient's own size, so noise in one near zero shows."""
     cfg = cell(*words)
-    train_run(cfg, RunFolder(tmp_path / "cached"))
+    train_run(cfg, tmp_path / "cached")
     monkeypatch.setattr(CachedEncoder, "states", Encoder.states)
-    train_run(cfg, RunFolder(tmp_path / "live"))
+    train_run(cfg, tmp_path / "live")
     start = build_pooler(cfg["pooler"], 32, 3, stream_seed(cfg["seed"], "head")).state_dict()
     cached, live = (
         torch.cat([(head(tmp_path / k)[n] - start[n]).flatten() for n in start]) for k in ("cached", "live")
     )
     assert live.norm() > 0.05, "training changed nothing"
     assert 0 < (cached - live).norm() < 0.03 * live.norm()
-    losses = [RunFolder(tmp_path / name).manifest()["loss"] for name in ("cached", "live")]
+    losses = [read_manifest(tmp_path / name)["loss"] for name in ("cached", "live")]
     assert losses[0] == pytest.approx(losses[1], abs=1e-3)
 
 
@@ -96,7 +96,7 @@ def test_a_frozen_run_loads_as_the_trained_head_on_live_states(cell, tmp_path, m
     real = run.save_trained
     monkeypatch.setattr(run, "save_trained", lambda encoder, *rest: (kept.append(encoder), real(encoder, *rest))[1])
     cfg = cell()
-    train_run(cfg, RunFolder(tmp_path / "run"))
+    train_run(cfg, tmp_path / "run")
     loaded = load_run(tmp_path / "run", cfg)
     assert not isinstance(loaded.encoder, CachedEncoder)
     texts = ["the sum of the array", "returned array as sum"]
@@ -122,21 +122,21 @@ def test_a_second_head_runs_no_backbone(cell, tmp_path, monkeypatch):
         return real(encoder, *rest)
 
     monkeypatch.setattr(frozen, "open_states", counted)
-    train_run(cell("multilayer", "bi", "trainer.validate_every=2"), RunFolder(tmp_path / "first"))
+    train_run(cell("multilayer", "bi", "trainer.validate_every=2"), tmp_path / "first")
     assert len(calls) > 0
     calls.clear()
-    train_run(cell("multilayer", "bi", "head.num_queries=1"), RunFolder(tmp_path / "one query"))
-    assert RunFolder(tmp_path / "one query").manifest()["states"]["computed_texts"] == 0
+    train_run(cell("multilayer", "bi", "head.num_queries=1"), tmp_path / "one query")
+    assert read_manifest(tmp_path / "one query")["states"]["computed_texts"] == 0
     assert calls == []
-    train_run(cell("multilayer", "bi", "trainer.max_steps=6", "seed=3"), RunFolder(tmp_path / "more"))
-    facts_of = RunFolder(tmp_path / "more").manifest()["states"]
+    train_run(cell("multilayer", "bi", "trainer.max_steps=6", "seed=3"), tmp_path / "more")
+    facts_of = read_manifest(tmp_path / "more")["states"]
     assert 0 < facts_of["computed_texts"] < facts_of["texts"], "only what is new is computed"
     assert len(calls) > 0
 
 
 @pytest.mark.slow
 def test_killed_while_states_are_computed_and_continued(cell, tmp_path, monkeypatch):
-    train_run(cell("multilayer", "bi", "token_budget=64"), RunFolder(tmp_path / "whole"))
+    train_run(cell("multilayer", "bi", "token_budget=64"), tmp_path / "whole")
     shutil.move(tmp_path / "cache", tmp_path / "cache of the whole run")
     real, written = StateCache.keep, []
 
@@ -149,10 +149,10 @@ def test_killed_while_states_are_computed_and_continued(cell, tmp_path, monkeypa
     cfg = cell("multilayer", "bi", "token_budget=64")
     with monkeypatch.context() as patch, pytest.raises(SystemExit, match="the power went"):
         patch.setattr(StateCache, "keep", dying)
-        train_run(cfg, RunFolder(tmp_path / "broken"))
-    assert RunFolder(tmp_path / "broken").manifest()["status"] == "running"
-    train_run(cfg, RunFolder(tmp_path / "broken"))
-    states = RunFolder(tmp_path / "broken").manifest()["states"]
+        train_run(cfg, tmp_path / "broken")
+    assert read_manifest(tmp_path / "broken")["status"] == "running"
+    train_run(cfg, tmp_path / "broken")
+    states = read_manifest(tmp_path / "broken")["states"]
     assert 0 < states["computed_texts"] < states["texts"]
     whole, resumed = head(tmp_path / "whole"), head(tmp_path / "broken")
     assert all(torch.equal(whole[k], resumed[k]) for k in whole)

@@ -10,7 +10,7 @@ from time import perf_counter
 
 import pytest
 
-from records.run_folder import RunFolder
+from records.manifest import read_manifest
 from tests.triples import quick_run
 from training import run as running
 
@@ -37,7 +37,7 @@ def _die_or_train(config, folder, seconds):
 
 def ending(folder):
     """Files and facts of the finished run in `folder`."""
-    manifest = RunFolder(folder).manifest()
+    manifest = read_manifest(folder)
     return [(folder / name).read_bytes() for name in FILES], {key: manifest[key] for key in FACTS}
 
 

@@ -11,7 +11,7 @@ from encoders.loading import load_run, untrained
 from evaluation.candidates import candidates, configured
 from evaluation.variants import read_by
 from records.earlier_runs import ADAPTER
-from records.run_folder import RunFolder
+from records.manifest import read_manifest
 from tests.training.raw_stages import quick_stage
 from training.run import train_run
 from training.set_up import combined
@@ -99,7 +99,7 @@ def experts(cell, tmp_path_factory):
     """The folders of two runs of two steps."""
     folders = [tmp_path_factory.mktemp("runs") / name / "mean-bi" / "seed0" for name in ("one", "two")]
     for k, folder in enumerate(folders):
-        train_run(cell("trainer.max_steps=2", f"seed={k}"), RunFolder(folder))
+        train_run(cell("trainer.max_steps=2", f"seed={k}"), folder)
     return folders
 
 
@@ -119,8 +119,8 @@ def products(folder):
 def test_no_step_saves_the_combination_as_a_finished_run(cell, experts, tmp_path):
     words = ["trainer.max_steps=0", started_as(*experts)]
     for name, r in (("whole", 32), ("cut", 16)):
-        train_run(cell(*words, f"lora.r={r}", f"lora.alpha={r}"), RunFolder(tmp_path / name))
-    whole, cut = (RunFolder(tmp_path / name).manifest() for name in ("whole", "cut"))
+        train_run(cell(*words, f"lora.r={r}", f"lora.alpha={r}"), tmp_path / name)
+    whole, cut = (read_manifest(tmp_path / name) for name in ("whole", "cut"))
     one, two, mean = products(experts[0]), products(experts[1]), products(tmp_path / "whole")
     assert max(float((mean[k] - (one[k] + two[k]) / 2).abs().max()) for k in mean) < 1e-7
     assert (whole["status"], whole["steps"], whole["tokens"], whole["flops"]) == ("finished", 0, 0, 0)
@@ -139,17 +139,17 @@ def test_going_on_from_one_run_begins_with_its_adapter_and_ends_bit_equal_when_k
     cell, experts, tmp_path, power_cut
 ):
     start = started_as(experts[0])
-    train_run(cell("trainer.max_steps=0", start), RunFolder(tmp_path / "same"))
+    train_run(cell("trainer.max_steps=0", start), tmp_path / "same")
     same, first = (load_file(folder / ADAPTER) for folder in (tmp_path / "same", experts[0]))
     assert all(torch.equal(same[key], first[key]) for key in first)
     further = cell("trainer.max_steps=3", started_as(*experts), "init.combine=dare_ties")
-    train_run(further, RunFolder(tmp_path / "whole"))
+    train_run(further, tmp_path / "whole")
     with power_cut(2):
-        train_run(further, RunFolder(tmp_path / "broken"))
-    train_run(further, RunFolder(tmp_path / "broken"))
+        train_run(further, tmp_path / "broken")
+    train_run(further, tmp_path / "broken")
     whole, broken = (load_file(tmp_path / name / ADAPTER) for name in ("whole", "broken"))
     assert all(torch.equal(whole[key], broken[key]) for key in whole)
-    one, other = (RunFolder(tmp_path / name).manifest() for name in ("whole", "broken"))
+    one, other = (read_manifest(tmp_path / name) for name in ("whole", "broken"))
     for key in ("start", "start_truncation", "held_out", "loss"):
         assert one[key] == other[key], key
 
@@ -160,12 +160,12 @@ def test_what_evaluate_scores_as_untrained_is_the_start(cell, experts, tmp_path,
     start, texts = started_as(*experts), ["the sum of two arrays", "shape"]
     folders = [tmp_path / "s" / f"mean-bi{n}" / "seed0" for n in (0, 2)]
     for n, folder in zip((0, 2), folders, strict=True):
-        train_run(cell(f"trainer.max_steps={n}", start), RunFolder(folder))
+        train_run(cell(f"trainer.max_steps={n}", start), folder)
     cfg = configured([f"run={folders[1]}", "untrained=only", *more])
     (first, *_) = read_by(candidates(cfg), cfg["variants"]) if more else candidates(cfg)
     vectors = first.embeddings(None).embed(texts)
-    wanted = load_run(folders[0], RunFolder(folders[0]).manifest()["config"])
+    wanted = load_run(folders[0], read_manifest(folders[0])["config"])
     assert np.abs(vectors - wanted.encode(texts)).max() < 1e-6
-    bare = untrained(RunFolder(folders[0]).manifest()["config"])
+    bare = untrained(read_manifest(folders[0])["config"])
     assert np.abs(vectors - bare.encode(texts)).max() > 1e-3
     assert len({first.embeddings(None).fingerprint, bare.fingerprint, load_run(folders[1], cell()).fingerprint}) == 3

@@ -10,7 +10,6 @@ from cli.errors import UserError
 from corpora.triples import read_triples
 from encoders.loading import load_run
 from records.manifest import read_manifest
-from records.run_folder import RunFolder
 from tests.triples import quick_run, write_triples
 from training.mine.command import run
 from training.run import train_run
@@ -32,7 +31,7 @@ def finished(compose_cell, pairs, tmp_path_factory):
     """The folder of a run of one step."""
     cfg = compose_cell("mean", "bi", *quick_run(pairs, steps=1))
     folder = tmp_path_factory.mktemp("runs") / "tests" / "mean-bi" / "seed0"
-    train_run(cfg, RunFolder(folder))
+    train_run(cfg, folder)
     return folder
 
 

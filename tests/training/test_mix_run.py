@@ -5,7 +5,7 @@ import torch
 from safetensors.torch import load_file
 
 from cli.errors import UserError
-from records.run_folder import RunFolder
+from records.manifest import read_manifest
 from training.checks import check_sizes
 from training.run import train_run
 
@@ -53,14 +53,14 @@ def test_an_interrupted_run_ends_bit_equal_and_designs_see_the_same(cell, tmp_pa
     )
     words = [f"objective={objective}", word, mix]
     cfg = cell("multilayer", "bi", *words)
-    train_run(cfg, RunFolder(tmp_path / "whole"))
+    train_run(cfg, tmp_path / "whole")
     with power_cut(3):
-        train_run(cfg, RunFolder(tmp_path / "broken"))
-    train_run(cfg, RunFolder(tmp_path / "broken"))
+        train_run(cfg, tmp_path / "broken")
+    train_run(cfg, tmp_path / "broken")
     whole, resumed = trained(tmp_path / "whole"), trained(tmp_path / "broken")
     assert all(torch.equal(whole[k], resumed[k]) for k in whole.keys() | resumed.keys())
-    train_run(cell("eos", "causal", *words), RunFolder(tmp_path / "other"))
-    one, broken, other = (RunFolder(tmp_path / f).manifest() for f in ("whole", "broken", "other"))
+    train_run(cell("eos", "causal", *words), tmp_path / "other")
+    one, broken, other = (read_manifest(tmp_path / f) for f in ("whole", "broken", "other"))
     for key in ("batch_order_sha256", "tokens", "data"):
         assert one[key] == broken[key] == other[key], key
     assert one["data"]["of_source"].keys() == {"pairs", "classes", "graded"}

@@ -15,7 +15,7 @@ from encoders.mixse import mixture_of
 from encoders.precision import PRECISIONS
 from evaluation.candidates import candidates, configured
 from records.earlier_runs import ADAPTER, read_starts
-from records.run_folder import RunFolder
+from records.manifest import read_manifest
 from tests.contract.conftest import TEXTS, apart, embed
 from tests.triples import quick_run
 from training.checks import check_sizes, refuse_changed
@@ -39,7 +39,7 @@ def experts(cell, tmp_path_factory):
     runs = tmp_path_factory.mktemp("experts")
     folders = [runs / "s" / name / "seed0" for name in ("one", "two")]
     for folder, rate in zip(folders, ("2e-2", "5e-3"), strict=True):
-        train_run(cell(f"objective.lr={rate}"), RunFolder(folder))
+        train_run(cell(f"objective.lr={rate}"), folder)
     return folders
 
 
@@ -54,7 +54,7 @@ def mixed(cell, experts):
 def run(mixed, tmp_path_factory):
     """A run whose router alone was trained."""
     folder = tmp_path_factory.mktemp("run") / "mixed"
-    train_run(mixed(), RunFolder(folder))
+    train_run(mixed(), folder)
     return folder
 
 
@@ -64,7 +64,7 @@ def tensors(folder, cfg):
 
 @pytest.mark.slow
 def test_the_router_alone_is_trained_and_the_manifest_names_the_experts(run, mixed, experts):
-    cfg, manifest = mixed(), RunFolder(run).manifest()
+    cfg, manifest = mixed(), read_manifest(run)
     saved = tensors(run, cfg)
     for number, folder in enumerate(experts):
         expert = load_file(folder / ADAPTER)
@@ -77,7 +77,7 @@ def test_the_router_alone_is_trained_and_the_manifest_names_the_experts(run, mix
     assert manifest["parameters"]["active"] == of_one + router.numel()
     wanted = [e.adapter_sha256 for e in read_starts(cfg, "adapter.experts")]
     assert [e["adapter_sha256"] for e in manifest["experts"]] == wanted
-    plain = RunFolder(experts[0]).manifest()
+    plain = read_manifest(experts[0])
     assert manifest["parameters"]["base"] == plain["parameters"]["base"]
     assert "active" not in plain["parameters"]
     assert parameters(empty_encoder(cfg)) == manifest["parameters"]
@@ -85,7 +85,7 @@ def test_the_router_alone_is_trained_and_the_manifest_names_the_experts(run, mix
 
 @pytest.mark.slow
 def test_what_evaluate_scores_as_untrained_are_the_experts_under_the_first_router(run, mixed, tmp_path):
-    train_run(mixed("trainer.max_steps=0"), RunFolder(tmp_path / "start"))
+    train_run(mixed("trainer.max_steps=0"), tmp_path / "start")
     (start,) = candidates(configured([f"run={run}", "untrained=only"]))
     assert start.name.endswith("-untrained")
     wanted = load_run(tmp_path / "start", mixed()).encode(TEXTS)
@@ -96,10 +96,10 @@ def test_what_evaluate_scores_as_untrained_are_the_experts_under_the_first_route
 @pytest.mark.parametrize("more", [["adapter.balance=0.1"], ["adapter.experts=2", "adapter.trains=experts"]])
 def test_loaded_it_is_what_was_trained_and_interrupted_it_ends_bit_equal(mixed, tmp_path, power_cut, more):
     cfg = mixed(*more)
-    train_run(cfg, RunFolder(tmp_path / "whole"))
+    train_run(cfg, tmp_path / "whole")
     with power_cut(3):
-        train_run(cfg, RunFolder(tmp_path / "broken"))
-    train_run(cfg, RunFolder(tmp_path / "broken"))
+        train_run(cfg, tmp_path / "broken")
+    train_run(cfg, tmp_path / "broken")
     whole, broken = (tensors(tmp_path / name, cfg) for name in ("whole", "broken"))
     assert whole.keys() == broken.keys()
     assert all(torch.equal(whole[k], broken[k]) for k in whole)
@@ -117,7 +117,7 @@ def test_constant_weights_are_merged_and_equal_the_experts_apart(mixed, tmp_path
     """Nothing is trained: the run is saved without a step."""
     cfg = mixed("adapter.router=uniform", "adapter.top_k=null", "trainer.max_steps=0")
     check_sizes(cfg)
-    train_run(cfg, RunFolder(tmp_path))
+    train_run(cfg, tmp_path)
     merged = load_run(tmp_path, cfg)
     assert not any(hasattr(m, "lora_A") for m in merged.encoder.modules())
     assert mixture_of(merged.encoder.backbone) is None
@@ -168,6 +168,6 @@ def test_a_router_is_not_exported(run):
 def test_experts_that_have_changed_are_refused(run, mixed):
     cfg = mixed()
     swapped = {**cfg, "adapter": {**cfg["adapter"], "experts": cfg["adapter"]["experts"][::-1]}}
-    refuse_changed(cfg, RunFolder(run), InfoNCE.read(cfg["data"], cfg["cache_dir"]))
+    refuse_changed(cfg, run, InfoNCE.read(cfg["data"], cfg["cache_dir"]))
     with pytest.raises(UserError, match=r"The runs of adapter.experts= changed since"):
-        refuse_changed(swapped, RunFolder(run), InfoNCE.read(cfg["data"], cfg["cache_dir"]))
+        refuse_changed(swapped, run, InfoNCE.read(cfg["data"], cfg["cache_dir"]))

@@ -6,7 +6,6 @@ from safetensors.torch import load_file
 
 from cli.errors import UserError
 from encoders.loading import load_run, untrained
-from records.run_folder import RunFolder
 from tests.triples import quick_run, write_triples
 from training.checks import check_sizes
 from training.run import train_run
@@ -21,7 +20,7 @@ def test_statistics_are_stored_with_a_run_and_serve_an_untrained_encoder(compose
     corpus = "reference_fault.standardise=corpus"
     cfg = compose_cell("moee", "bi", *words, corpus)
     check_sizes(cfg)
-    train_run(cfg, RunFolder(tmp_path / "run"))
+    train_run(cfg, tmp_path / "run")
     file = tmp_path / "run" / "head.safetensors"
     head = load_file(file)
     assert int(head["of_hidden.texts"]) == int(head["of_routing.texts"]) == 16

@@ -15,8 +15,7 @@ from corpora.raw_text import read_texts
 from corpora.triples import Triple
 from encoders.tokens import TextTokenizer
 from records.earlier_runs import ADAPTER
-from records.manifest import HELD_OUT
-from records.run_folder import RunFolder
+from records.manifest import HELD_OUT, read_manifest
 from tests.training.raw_stages import WORDS, quick_stage
 from training.held_out import of_percent
 from training.objectives.next_token import NextToken, bytes_read
@@ -118,13 +117,13 @@ def test_an_expert_of_a_domain_and_no_step_at_all(compose_cell, headed_model, tm
     quick = [*quick_stage("next_token", headed_model, tmp_path / "*.txt"), "objective.lr=2e-2", "logging.csv=false"]
     words = [*quick, "objective.held_out_percent=10", "max_length=16"]
     expert = compose_cell("mean", "causal", *words, "objective.domains=[sums]")
-    train_run(expert, RunFolder(tmp_path / "whole"))
+    train_run(expert, tmp_path / "whole")
     with power_cut(3):
-        train_run(expert, RunFolder(tmp_path / "broken"))
-    train_run(expert, RunFolder(tmp_path / "broken"))
+        train_run(expert, tmp_path / "broken")
+    train_run(expert, tmp_path / "broken")
     whole, broken = (load_file(tmp_path / name / ADAPTER) for name in ("whole", "broken"))
     assert all(torch.equal(whole[key], broken[key]) for key in whole)
-    trained, resumed = (RunFolder(tmp_path / name).manifest() for name in ("whole", "broken"))
+    trained, resumed = (read_manifest(tmp_path / name) for name in ("whole", "broken"))
     for key in ("held_out", "loss", "predicted_tokens", "domains", "flops", "batch_order_sha256"):
         assert trained[key] == resumed[key], key
     before, after = trained["held_out"]["before"], trained["held_out"]["after"]
@@ -144,11 +143,11 @@ def test_an_expert_of_a_domain_and_no_step_at_all(compose_cell, headed_model, tm
         == 100
     )
 
-    train_run(compose_cell("mean", "causal", *words, "trainer.max_steps=0"), RunFolder(tmp_path / "base"))
-    base = RunFolder(tmp_path / "base").manifest()
+    train_run(compose_cell("mean", "causal", *words, "trainer.max_steps=0"), tmp_path / "base")
+    base = read_manifest(tmp_path / "base")
     assert base["held_out"]["after"] == base["held_out"]["before"] == before
     twins = f"['{tmp_path}/whole','{tmp_path}/broken']"  # whatever a router of twins learns, the sum is one expert
     mixture = ["adapter=mixse", "adapter.top_k=null", f"adapter.experts={twins}", "trainer.max_steps=2"]
     for name, start in (("routed", mixture), ("merged", [f"init.lora={twins}", "trainer.max_steps=0"])):
-        train_run(compose_cell("mean", "causal", *words, *start), RunFolder(tmp_path / name))
-        assert RunFolder(tmp_path / name).manifest()["held_out"]["after"] == pytest.approx(after, rel=1e-5)
+        train_run(compose_cell("mean", "causal", *words, *start), tmp_path / name)
+        assert read_manifest(tmp_path / name)["held_out"]["after"] == pytest.approx(after, rel=1e-5)

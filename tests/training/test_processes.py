@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load_file
 
 from encoders.precision import best_device
-from records.run_folder import RunFolder
+from records.manifest import read_manifest
 from tests.started import ROOT, start
 from tests.triples import quick_run
 from training.run import train_run
@@ -66,7 +66,7 @@ def train_in(jobs):
 def test_processes_of_torchrun_and_slurm_make_the_run_of_one(compose_cell, pairs, tmp_path):
     quick = [*quick_run(pairs), "token_budget=128", "trainer.threads=1"]
     cfg = compose_cell("multilayer", "bi", *quick)
-    train_run(cfg, RunFolder(tmp_path / "one"))
+    train_run(cfg, tmp_path / "one")
     jobs, folders = [], []
     for starter, nodes, devices in ((torchrun, 2, 2), (slurm, 2, 1)):
         words = [*quick, "experiment=bundled", "pooler=multilayer", "attn=bi", f"model.path={cfg['model']['path']}"]
@@ -74,10 +74,10 @@ def test_processes_of_torchrun_and_slurm_make_the_run_of_one(compose_cell, pairs
         folders.append(tmp_path / starter.__name__)
         jobs.append((starter, nodes, devices, words))
     train_in(jobs)
-    one = RunFolder(tmp_path / "one").manifest()
+    one = read_manifest(tmp_path / "one")
     for place in folders:
         (folder,) = place.glob("*/multilayer-bi/seed0")
-        several = RunFolder(folder).manifest()
+        several = read_manifest(folder)
         assert (several["batch_order_sha256"], several["tokens"]) == (one["batch_order_sha256"], one["tokens"])
         assert several["loss"] == pytest.approx(one["loss"], abs=1e-5)
         assert several["validation_ndcg_at_10"] == one["validation_ndcg_at_10"]

@@ -14,7 +14,7 @@ MIXTURE = [name for name in NAMES if name.startswith("moee")]
 
 def folder(name, *words):
     words = [f"design={name}", "study=designs", *words]
-    return str(run_folder(plain(composed("train", words)), words).path)
+    return str(run_folder(plain(composed("train", words)), words))
 
 
 def test_models_one_to_five_are_the_cells_of_the_study():

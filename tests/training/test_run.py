@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file
 
 from cli.errors import UserError
-from records.run_folder import RunFolder
+from records.manifest import read_manifest
 from tests.started import start
 from tests.triples import quick_run
 from training.checks import MAY_CHANGE, check_sizes, continued
@@ -47,10 +47,10 @@ def test_texts_that_max_length_cuts_are_counted_and_a_warm_up_longer_than_the_ru
     rows = [{"query": f"the {i}", "positive": f"a sum of {i} arrays" * (1 + 9 * (i % 2))} for i in range(20)]
     (tmp_path / "long.jsonl").write_text("\n".join(map(json.dumps, rows)))
     words = [f"data.path='{tmp_path}/long.jsonl'", "trainer.max_steps=1", "trainer.global_batch_size=16"]
-    train_run(cell("mean", "bi", *words, "objective.warmup=5"), RunFolder(tmp_path / "run"))
-    assert RunFolder(tmp_path / "run").manifest()["texts_cut"] == pytest.approx(0.25, abs=0.05)  # half the positives
+    train_run(cell("mean", "bi", *words, "objective.warmup=5"), tmp_path / "run")
+    assert read_manifest(tmp_path / "run")["texts_cut"] == pytest.approx(0.25, abs=0.05)  # half the positives
     said = capsys.readouterr().out
-    tokens = RunFolder(tmp_path / "run").manifest()["tokens"]
+    tokens = read_manifest(tmp_path / "run")["tokens"]
     assert f"About {tokens:,} tokens, {tokens:,} in the first step. warning: max_length=48 cuts 2" in said
     assert "objective.warmup=5 is longer than the run, and cut to its 1 steps" in said
 
@@ -60,7 +60,7 @@ def test_a_run_that_compares_nothing_is_refused(cell, tmp_path):
     rows = [{"query": f"the {i}", "positive": "always the same"} for i in range(20)]
     (tmp_path / "same.jsonl").write_text("\n".join(map(json.dumps, rows)))
     with pytest.raises(UserError, match="No query meets another document than its own"):
-        train_run(cell("mean", "bi", f"data.path='{tmp_path}/same.jsonl'"), RunFolder(tmp_path / "run"))
+        train_run(cell("mean", "bi", f"data.path='{tmp_path}/same.jsonl'"), tmp_path / "run")
     assert not (tmp_path / "run" / "manifest.json").exists()
 
 
@@ -70,8 +70,8 @@ def test_sources_smaller_than_a_batch_are_not_counted(cell, tmp_path):
     rows = [{"query": f"{s} {i}", "positive": f"to {s}{i}", "source": s} for s, n in counts.items() for i in range(n)]
     (tmp_path / "few.jsonl").write_text("\n".join(map(json.dumps, rows)))
     words = f"data.path='{tmp_path}/few.jsonl'", "data.one_source=true", "trainer.max_steps=1", "data.validation=3"
-    train_run(cell("mean", "bi", *words), RunFolder(tmp_path / "run"))
-    assert RunFolder(tmp_path / "run").manifest()["data"]["trained_on"] == 40 - 3, "records 0, 15 and 30 are held out"
+    train_run(cell("mean", "bi", *words), tmp_path / "run")
+    assert read_manifest(tmp_path / "run")["data"]["trained_on"] == 40 - 3, "records 0, 15 and 30 are held out"
 
 
 @pytest.mark.slow
@@ -79,8 +79,8 @@ def test_nan_after_the_last_step_names_the_run_and_the_text(cell, tmp_path):
     """The loss of the only step is finite; its update is what breaks the weights, and validation sees it first."""
     words = ("objective.lr=1e30", "trainer.gradient_clip=0", "trainer.max_steps=1", "objective.warmup=0")
     with pytest.raises(UserError, match=rf"Validation \(queries\) of {tmp_path}: .*the first is '"):
-        train_run(cell("mean", "bi", *words), RunFolder(tmp_path))
-    assert RunFolder(tmp_path).manifest()["status"] == "running"
+        train_run(cell("mean", "bi", *words), tmp_path)
+    assert read_manifest(tmp_path)["status"] == "running"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_compiler_that_fails_is_one_line_with_its_remedy(cell, tmp_path, monke
     real = torch.compile
     monkeypatch.setattr(torch, "compile", lambda layer, **how: real(layer, backend=broken, **how))
     with pytest.raises(UserError, match=r"torch.compile fails on this machine \(.*\). Give compile=never"):
-        train_run(cell("mean", "bi", "compile=always"), RunFolder(tmp_path / "run"))
+        train_run(cell("mean", "bi", "compile=always"), tmp_path / "run")
 
 
 def test_threads_are_those_of_the_run_whatever_ran_before(cell, tmp_path, monkeypatch):
@@ -129,7 +129,7 @@ def test_threads_are_those_of_the_run_whatever_ran_before(cell, tmp_path, monkey
 def test_two_processes_give_the_same_run_and_leave_the_next_of_a_sweep_alone(cell, tmp_path):
     """Through Lightning and its launcher, as a user starts it."""
     cfg = cell("multilayer", "bi")
-    train_run(cfg, RunFolder(tmp_path / "one"))
+    train_run(cfg, tmp_path / "one")
     words = ["pooler=multilayer", "attn=bi", f"model.path={cfg['model']['path']}", "precision=fp32", "max_length=48"]
     words += ["accelerator=cpu"]
     words += [*quick_run(cfg["data"]["path"], 4, checkpoint=2), "trainer.validate_every=2", "trainer.threads=1"]
@@ -137,11 +137,11 @@ def test_two_processes_give_the_same_run_and_leave_the_next_of_a_sweep_alone(cel
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.count("loss") == 2, "each run ends once, in one process"
     both = (tmp_path / "two").glob("*/multilayer-bi/seed0")
-    after, folder = sorted(both, key=lambda f: RunFolder(f).manifest()["config"]["trainer"]["devices"])
+    after, folder = sorted(both, key=lambda f: read_manifest(f)["config"]["trainer"]["devices"])
     one, two, next_run = (trained(f) for f in (tmp_path / "one", folder, after))
     assert max(float((one[k] - two[k]).abs().max()) for k in one) < 1e-4
     assert all(torch.equal(one[k], next_run[k]) for k in one), "no process of the run before takes part"
-    manifests = RunFolder(tmp_path / "one").manifest(), RunFolder(folder).manifest()
+    manifests = read_manifest(tmp_path / "one"), read_manifest(folder)
     assert manifests[0]["batch_order_sha256"] == manifests[1]["batch_order_sha256"]
     assert manifests[0]["tokens"] == manifests[1]["tokens"]
 
@@ -157,20 +157,20 @@ def test_a_stopped_run_is_not_taken_for_finished(cell, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch, pytest.raises(SystemExit):
         patch.setattr(StepModule, "training_step", stopping)
-        train_run(cell(), RunFolder(tmp_path))
-    assert RunFolder(tmp_path).manifest()["status"] == "running"
+        train_run(cell(), tmp_path)
+    assert read_manifest(tmp_path)["status"] == "running"
     assert not (tmp_path / "head.safetensors").exists()
-    train_run(cell(), RunFolder(tmp_path))
-    assert RunFolder(tmp_path).manifest()["steps"] == 4
+    train_run(cell(), tmp_path)
+    assert read_manifest(tmp_path)["steps"] == 4
 
 
 @pytest.mark.slow
 def test_a_damaged_checkpoint_is_named(cell, tmp_path, power_cut):
     with power_cut(3):
-        train_run(cell(), RunFolder(tmp_path))
+        train_run(cell(), tmp_path)
     (tmp_path / LAST).write_bytes((tmp_path / LAST).read_bytes()[:5000])
     with pytest.raises(UserError, match=r"last.ckpt cannot be read: .* Delete it: the same command then begins anew"):
-        train_run(cell(), RunFolder(tmp_path))
+        train_run(cell(), tmp_path)
 
 
 @pytest.mark.slow
@@ -181,11 +181,11 @@ def test_what_fails_after_the_last_step_costs_no_step(cell, tmp_path, monkeypatc
     for place in ((Validation, "score"), (InfoNCE, "facts")):
         with monkeypatch.context() as patch, pytest.raises(ZeroDivisionError):
             patch.setattr(*place, lambda *_: 1 / 0)
-            train_run(cfg, RunFolder(tmp_path / "again"))
-        assert RunFolder(tmp_path / "again").manifest()["status"] == "running"
-    train_run(cfg, RunFolder(tmp_path / "again"))
+            train_run(cfg, tmp_path / "again")
+        assert read_manifest(tmp_path / "again")["status"] == "running"
+    train_run(cfg, tmp_path / "again")
     assert len(steps) == 4, "no step was run again"
-    train_run(cfg, RunFolder(tmp_path / "whole"))
+    train_run(cfg, tmp_path / "whole")
     again, whole = trained(tmp_path / "again"), trained(tmp_path / "whole")
     assert all(torch.equal(again[k], whole[k]) for k in whole)
 
@@ -206,10 +206,10 @@ def test_the_same_command_goes_on_after_a_gradient_that_is_not_finite(cell, tmp_
     message = rf"Step {at} is not finite in this process \(loss \d.*, gradient norm (nan|inf); examples .*Lower"
     with monkeypatch.context() as patch, pytest.raises(UserError, match=message):
         patch.setattr(LargeBatch, "backward", spoilt)
-        train_run(cfg, RunFolder(tmp_path / "spoilt"))
+        train_run(cfg, tmp_path / "spoilt")
     assert (tmp_path / "spoilt" / LAST).exists() == (at == 3)
-    train_run(cfg, RunFolder(tmp_path / "spoilt"))
-    train_run(cfg, RunFolder(tmp_path / "whole"))
+    train_run(cfg, tmp_path / "spoilt")
+    train_run(cfg, tmp_path / "whole")
     expected, found = trained(tmp_path / "whole"), trained(tmp_path / "spoilt")
     assert all(torch.equal(found[name], weight) for name, weight in expected.items())
     assert all(weight.isfinite().all() for weight in expected.values())

@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from cli.errors import UserError
 from encoders.backbone import load_tokenizer
 from encoders.loading import load_run, loaded, untrained
-from records.run_folder import RunFolder
+from records.manifest import read_manifest
 from tests.encoders.test_checkpoint import model_of
 from tests.started import ROOT
 from tests.triples import quick_run, write_triples
@@ -23,7 +23,7 @@ def trained(compose_cell, tmp_path_factory) -> tuple[Path, dict]:
     folder = tmp_path_factory.mktemp("trained")
     words = quick_run(write_triples(folder / "triples.jsonl"), steps=1)
     cfg, run = compose_cell("lastlayer", "bi", *words), folder / "s" / "lastlayer-bi" / "seed0"
-    train_run(cfg, RunFolder(run))
+    train_run(cfg, run)
     return run, cfg
 
 
@@ -51,7 +51,7 @@ def test_a_damaged_run(tmp_path, trained, file):
 
     def make(folder):
         copy = shutil.copytree(run, folder / "s" / "lastlayer-bi" / "seed0")
-        return copy / file, lambda: load_run(copy, RunFolder(copy).manifest()["config"]).encode(["the sum"])
+        return copy / file, lambda: load_run(copy, read_manifest(copy)["config"]).encode(["the sum"])
 
     found = faults(tmp_path, make, names=("seed0",))
     assert not found, "\n".join(found)
@@ -70,7 +70,7 @@ def test_a_run_is_loaded_on_the_base_that_it_was_trained_on(tmp_path, small_mode
     base, run = shutil.copytree(small_model, tmp_path / "base"), tmp_path / "s" / "mean-bi" / "seed0"
     words = quick_run(write_triples(tmp_path / "triples.jsonl"), steps=1)
     cfg = compose_cell("mean", "bi", *words, f"model.path='{base}'")
-    train_run(cfg, RunFolder(run))
+    train_run(cfg, run)
     weights, tokenizer = base / "model.safetensors", base / "tokenizer.json"
     before = load_run(run, cfg).encode(["the sum"])
     whole = load_file(weights)
@@ -108,8 +108,8 @@ def test_a_run_keeps_to_the_commit_of_the_hub_that_it_was_trained_on(hub, tmp_pa
     run, trained_on = tmp_path / "s" / "mean-bi" / "seed0", hub("a" * 40)
     words = quick_run(write_triples(tmp_path / "triples.jsonl"), steps=1)
     cfg = compose_cell("mean", "bi", *words, "model.path=who/what")
-    train_run(cfg, RunFolder(run))
-    assert RunFolder(run).manifest()["base_revision"] == "a" * 40
+    train_run(cfg, run)
+    assert read_manifest(run)["base_revision"] == "a" * 40
     before, start = load_run(run, cfg), loaded(cfg, run / "start")
     hub("b" * 40)
     for found, was in ((load_run(run, cfg), before), (loaded(cfg, run / "start"), start)):

@@ -13,7 +13,6 @@ import pytest
 from analysis.control.rule import judge
 from analysis.manifests.designs import design_of, read_manifest
 from records.manifest import below
-from records.run_folder import RunFolder
 from tests.analysis.manifests import evaluation, seal
 from tests.triples import quick_run, write_triples
 from training.run import train_run
@@ -56,7 +55,7 @@ def manifests(compose_cell, tmp_path_factory) -> dict[str, dict]:
     words = quick_run(write_triples(folder / "triples.jsonl"), steps=1)
     for pooler, attn in (("mean", "causal"), ("lastlayer", "bi")):
         run = folder / "s" / f"{pooler}-{attn}" / "seed0"
-        train_run(compose_cell(pooler, attn, *words), RunFolder(run))
+        train_run(compose_cell(pooler, attn, *words), run)
         found[pooler] = json.loads((run / "manifest.json").read_text()) | {"evaluation": evaluation(["STS0", "STS1"])}
     return found
 
