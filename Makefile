@@ -23,9 +23,10 @@ REAL   := cache/real
 WORDS  := $(if $(DATA),data=jsonl data.path=$(REAL)/pairs.jsonl tasks_dir=$(REAL)/tasks,benchmark=docstrings)
 WORDS  := $(if $(filter bundled,$(KIND)),,study=$(KIND) model=$(BASE)$(if $(SMOL), experiment=smollm2) $(WORDS))
 CORES  := $(shell unset OMP_NUM_THREADS OMP_THREAD_LIMIT; nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
-JOBS   ?= $(CORES)
+# Runs at a time; none: as many as memory of a GPU allows, else one a core.
+JOBS   ?=
 # Without seeds to name, the inner make of `designs` would start `study`.
-$(foreach key,SEEDS JOBS,$(if $(filter 0,$(shell expr "x$($(key))" : 'x[1-9][0-9]*$$')),\
+$(foreach key,SEEDS $(if $(JOBS),JOBS),$(if $(filter 0,$(shell expr "x$($(key))" : 'x[1-9][0-9]*$$')),\
     $(error $(key)=$($(key)) must be a whole number above 0)))
 # The five designs of arXiv 2409.02727, and the plain means, which have no head to train.
 STUDY  := eos-causal lastlayer-causal lastlayer-bi multilayer-causal multilayer-bi mean-causal mean-bi
@@ -43,7 +44,7 @@ export RUNS DATA # a path with spaces stays whole: recipes quote the shell's "$$
 
 study: $(VENV)/.installed $(if $(SMOL),smollm2) ## five published designs and both means: train, score, compare, seed by seed; one run a core. BASE=smollm2_135m, DATA=<folder>: on a language model, on real texts
 	@$(if $(DATA),$(RUN) -m benchmarks.real_data from="$$DATA" to=$(REAL))
-	@$(RUN) study.py "designs=$(call list,$(STUDY))" "seeds=$(call list,$(NUMBERS))" jobs=$(JOBS) runs_dir="$$RUNS"$(if $(WORDS), $(WORDS))
+	@$(RUN) study.py "designs=$(call list,$(STUDY))" "seeds=$(call list,$(NUMBERS))" $(if $(JOBS),jobs=$(JOBS) )runs_dir="$$RUNS"$(if $(WORDS), $(WORDS))
 	@$(MAKE) --no-print-directory audit
 
 report: ## tables and figures of the study's runs with the seeds asked for (SEEDS=3: 0, 1 and 2), and the audit

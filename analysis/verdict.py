@@ -13,7 +13,7 @@ NAMED = 4
 
 
 def verdict(compared: Comparison) -> str:
-    """Return which pairs differ over tasks and seeds (Holm), else the closest, and the difference found in 80 %.
+    """Return which pairs differ over tasks and seeds (Holm), else the closest, and the difference that 80 % of studies find.
 
     With fewer than three seeds of every design it is what Wilcoxon says over tasks, and what that speaks of.
     """
@@ -24,7 +24,7 @@ def verdict(compared: Comparison) -> str:
         return _over_tasks(pairs, compared)
     found = pairs[pairs["significant"] == BOTH].sort_values("p")
     power = compared.unit.points(float(pairs["detectable"].median()))
-    could = f"ith {seeds_text(pairs[pairs['p'].notna()])} a difference of {power} would be found in 80 %."
+    could = f"ith {seeds_text(pairs[pairs['p'].notna()])} 80 % of studies find a difference of {power} (median pair)."
     if few := int(pairs["p"].isna().sum()):
         could += f" {count_of(few, 'pair')} with fewer than {FEWEST_SEEDS} seeds: not tested over seeds."
     if found.empty:

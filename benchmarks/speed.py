@@ -92,13 +92,15 @@ def measure(config: Config, own: Mapping[str, Any], device: torch.device) -> Non
 
 
 def arguments(words: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
-    """Return the words of train.py, and the values of `OWN`. Raises `UserError` for one that is no number."""
+    """Return the words of train.py, and the values of `OWN`. Raises `UserError` for a value of another kind."""
     own, rest = dict(OWN), []
     for word in words:
         key, _, value = word.partition("=")
         if key not in own:
             rest.append(word)
         elif key in ("peer", "random"):
+            if value not in ("true", "false"):
+                raise UserError(f"{word} must be true or false.")
             own[key] = value == "true"
         elif value.isdigit():
             own[key] = int(value)

@@ -88,13 +88,15 @@ def configured(words: Sequence[str]) -> Config:
     return plain(composed("evaluate", evaluate_words(words)))
 
 
-def candidates(cfg: Config) -> list[Candidate]:
+def candidates(cfg: Config, typed: Sequence[str] = ()) -> list[Candidate]:
     """Return what `run`, `untrained` and, for run=null, the groups model, pooler and attn ask for, in path order.
 
-    Each of evaluation.dims follows as a candidate of its own, which says in its manifest's evaluation.dims which one it
-    is. Raises `UserError` for a pattern without match, or where no match is a finished run.
+    Each of evaluation.dims is a candidate of its own, as its manifest says. typed: words that count before what runs
+    say, as do values other than the default. Raises `UserError` for a pattern without match, or without finished run.
     """
-    return [dim for whole in _whole(cfg) for dim in each_dim(whole)]
+    keys = {word.partition("=")[0] for word in typed}
+    each = [_zero_shot(cfg)] if cfg["run"] is None else _of_runs(cfg, keys)
+    return [dim for whole in each for dim in each_dim(whole)]
 
 
 def each_dim(whole: Candidate) -> list[Candidate]:
@@ -110,14 +112,12 @@ def each_dim(whole: Candidate) -> list[Candidate]:
     return each
 
 
-def _whole(cfg: Config) -> list[Candidate]:
-    if cfg["run"] is None:
-        return [_zero_shot(cfg)]
-    encoders = []
-    usual = plain(composed("evaluate"))  # what differs from it comes before what the runs say
-    changed = {key: value for key, value in cfg["evaluation"].items() if value != usual["evaluation"][key]}
+def _of_runs(cfg: Config, typed: set[str]) -> list[Candidate]:
+    encoders, usual, own = [], plain(composed("evaluate")), cfg["evaluation"]
+    changed = {k: v for k, v in own.items() if f"evaluation.{k}" in typed or v != usual["evaluation"][k]}
     changed |= {"instructions": cfg["instructions"]} if cfg.get("instructions") else {}
-    device = {"accelerator": cfg["accelerator"]} if cfg["accelerator"] != usual["accelerator"] else {}
+    given = "accelerator" in typed or cfg["accelerator"] != usual["accelerator"]
+    device = {"accelerator": cfg["accelerator"]} if given else {}
     for folder, manifest in finished_runs(cfg["run"]):
         check_code(folder, manifest, cfg["model"]["trust_remote_code"])
         evaluation = {**manifest["config"].get("evaluation", {}), **changed}

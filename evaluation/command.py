@@ -70,12 +70,12 @@ def _tasks(cfg: Config, bases: Sequence[str]) -> list[Any]:
     return chosen.tasks
 
 
-def run(cfg: Config) -> list[Outcome]:
-    """Score all that `cfg` (conf/evaluate.yaml) asks for; return the outcomes, in order."""
+def run(cfg: Config, typed: Sequence[str] = ()) -> list[Outcome]:
+    """Score all that `cfg` (conf/evaluate.yaml) asks for; return the outcomes, in order. typed: its words."""
     variants = check(cfg)
     if cfg["instructions"] is not None:
         cfg["evaluation"]["instructions"] = cfg["instructions"]
-    encoders = [] if cfg["foreign"] else candidates(cfg)  # what is wrong shows before anything slow is imported
+    encoders = [] if cfg["foreign"] else candidates(cfg, typed)  # what is wrong shows before anything slow is imported
     encoders = read_by(encoders, variants) if variants else encoders
     import torch
 

@@ -26,8 +26,7 @@ def write_items(folder: Path, task: Any) -> None:
 
     * kind "mean", `values`: of a query (nDCG, MAP), of a text (the share of mteb's draws of shots with which it is
       classified rightly); their mean is the score;
-    * kind "spearman" or "average_precision", `predicted` (cosine similarity) and `truth` (grade, label) of each pair:
-      the score is no mean of items. For max_ap it is the average precision of the cosine, cosine_ap.
+    * kind "spearman", `predicted` (cosine similarity) and `truth` (grade) of each pair: the score is no mean of items.
     """
     path = folder / task.prediction_file_name
     make = _maker(task)
@@ -48,8 +47,6 @@ def _maker(task: Any) -> Callable[[Any, Any, Any], Item] | None:
     kind, score = task.metadata.type, task.metadata.main_score
     if kind in ("Retrieval", "Reranking", "InstructionRetrieval") and MEASURE.fullmatch(score):
         return _queries
-    if kind == "PairClassification" and score.endswith("_ap"):
-        return _pairs
     if kind == "Classification" and score == "accuracy" and not task.is_cross_validation:
         return _texts
     return _pairs if kind == "STS" and score == "cosine_spearman" else None
@@ -72,13 +69,9 @@ def _queries(task: Any, predicted: dict[str, dict[str, float]], data: Any) -> It
 
 
 def _pairs(task: Any, predicted: dict[str, list[float]], data: Any) -> Item:
-    if task.metadata.type == "STS":
-        about, truth = {"statistic": "cosine_spearman", "kind": "spearman"}, data["score"]
-    else:
-        rows = data[0] if len(data) == 1 else data  # older data sets hold all pairs in one row
-        about, truth = {"statistic": "cosine_ap", "kind": "average_precision"}, rows[task.label_column_name]
-    cosine = predicted["cosine_scores"]
-    return {**about, "ids": list(map(str, range(len(cosine)))), "predicted": cosine, "truth": list(map(float, truth))}
+    cosine, truth = predicted["cosine_scores"], list(map(float, data["score"]))
+    about = {"statistic": task.metadata.main_score, "kind": "spearman", "ids": list(map(str, range(len(cosine))))}
+    return {**about, "predicted": cosine, "truth": truth}
 
 
 def _texts(task: Any, predicted: list[list[Any]], data: Any) -> Item:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from cli.compose import options, quoted, readable, with_recipe
 from cli.errors import UserError
 
-# Keys that the manifest of a run fixes: evaluate.py run=... leaves them without effect.
-FIXED_BY_A_RUN = (
+# Keys that the manifest of a run fixes, and most of them a foreign model: they would be without effect.
+FIXED = (
     *("model", "attn", "pooler", "reference_fault", "head", "seed", "study", "init", "template", "compile"),
     *("text_length", "max_length", "normalize", "padding_side", "precision", "tf32", "deterministic", "token_budget"),
 )
@@ -21,16 +21,19 @@ def evaluate_words(arguments: Sequence[str]) -> list[str]:
     """
     words = readable(arguments)
     given = dict(word.split("=", 1) for word in words)
-    if given.get("run", "null") != "null":
-        keys = [key.lstrip("+") for key in given]
-        idle = [key for key in keys if key.split(".")[0] in FIXED_BY_A_RUN and key != "model.trust_remote_code"]
-        if idle:
-            raise UserError(
-                f"{idle[0]}= has no effect with run=..., whose manifest fixes it. Leave it out, or give run=null: "
-                "with init.merge=<run folder> that scores the run's adapter under another pooler."
-            )
-    elif given.get("foreign", "null") == "null":
-        words = with_recipe(words, "evaluate")
+    run, foreign = (given.get(key, "null") != "null" for key in ("run", "foreign"))
+    of_the_model = {"evaluation", *FIXED} - {"precision", "study"}
+    fixed = FIXED if run else of_the_model if foreign else ()
+    keys = [key.lstrip("+") for key in given]
+    idle = [key for key in keys if key.split(".")[0] in fixed and key != "model.trust_remote_code"]
+    if idle and run:
+        raise UserError(
+            f"{idle[0]}= has no effect with run=..., whose manifest fixes it. Leave it out, or give run=null: "
+            "with init.merge=<run folder> that scores the run's adapter under another pooler."
+        )
+    if idle:
+        raise UserError(f"{idle[0]}= has no effect with foreign=..., a model with settings of its own. Leave it out.")
+    words = words if run or foreign else with_recipe(words, "evaluate")
     if given.get("variants", "null") != "null" and "pooler" in {key.lstrip("+").split(".")[0] for key in given}:
         raise UserError("pooler= has no effect with variants=..., which name the poolers. Leave one of them out.")
     others = [word for word in words if not word.startswith("benchmark=")]
@@ -43,4 +46,6 @@ def _benchmark(value: str) -> list[str]:
     name = value.strip("'\"")
     if name in options("benchmark") and name != "mteb":
         return [f"benchmark={name}"]
-    return ["benchmark=mteb", f"benchmark.name={value if value.startswith(('[', 'choice(')) else quoted(name)}"]
+    if value.startswith("["):
+        raise UserError(f"benchmark={value} must be one name. A job for each: -m benchmark='choice(...)'.")
+    return ["benchmark=mteb", f"benchmark.name={value if value.startswith('choice(') else quoted(name)}"]

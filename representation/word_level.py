@@ -76,9 +76,9 @@ def _accuracies(
             first = values if first is None else first
             of_texts = words.by_text(values - first)
             (low,), (high,) = student_interval(of_texts[None])
-            rule = "by rule" if by_rule(seeds[0]) == which else ""
-            rows.append((design, which, rule, np.nanmean(values), of_texts.mean(), low, high))
-    return pd.DataFrame(rows, columns=["encoder", "states", "of LLM2Vec", "accuracy", "difference", "low", "high"])
+            read = "yes" if by_rule(seeds[0]) == which else ""
+            rows.append((design, which, read, np.nanmean(values), of_texts.mean(), low, high))
+    return pd.DataFrame(rows, columns=["encoder", "states", "read by LLM2Vec", "accuracy", "difference", "low", "high"])
 
 
 def by_rule(studied: Studied) -> str:

@@ -106,8 +106,10 @@ def judge(
 
 def _concerns(key: str, tasks: set[str]) -> bool:
     """Tell whether a key is of no task, or of one that is compared."""
-    part = re.match(r"evaluation\.(?:inputs|tasks)\.([^ ]*)", key)  # inputs: "<task> <split> <subset>"
-    return not part or part[1] in tasks
+    if not key.startswith(("evaluation.inputs.", "evaluation.tasks.")):
+        return True
+    name = key.split(".", 2)[2]  # of inputs: "<task> <split> <subset>"
+    return name in tasks or any(name.startswith(f"{task} ") for task in tasks)
 
 
 def refusal(control: Control, designs: dict[str, Design], factors: tuple[str, ...], allow: tuple[str, ...]) -> str:

@@ -13,7 +13,7 @@ from analysis.statistics.arrays import Floats
 from cli.errors import UserError, reading
 from records.files import read_object
 
-KINDS = ("mean", "spearman", "average_precision")
+KINDS = ("mean", "spearman")
 REMEDY = "Score the task again, or leave tables=[items] out."
 
 

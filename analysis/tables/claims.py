@@ -103,8 +103,9 @@ def _check(claim: Claim) -> None:
         raise ValueError(f"{wrong[0]} must be a text, in quotes")
     if claim.ahead == claim.behind:
         raise ValueError(f"{claim.ahead} is ahead and behind")
-    if published is not None and not (isinstance(published, int | float) and abs(published) <= 1):
-        raise ValueError(f"published: {published} must be a number from -1 to 1 (points divided by 100)")
+    number = isinstance(published, int | float) and not isinstance(published, bool)
+    if published is not None and not (number and 0 < abs(published) <= 1):
+        raise ValueError(f"published: {published} must be a number from -1 to 1, other than 0 (points divided by 100)")
 
 
 def _named(claim: Claim, labels: dict[str, str], compared: Comparison) -> Claim:
@@ -123,22 +124,35 @@ def _tests(compared: Comparison, claims: list[Claim]) -> pd.DataFrame:
     pairs = compare_pairs(compared.matrix, compared.blocks, settings, frame=compared.frame, named=len(wanted))
     both = map(frozenset, zip(pairs["first"], pairs["second"], strict=True))
     pairs = pairs[[place in wanted for place in zip(pairs["type"], both, strict=True)]].reset_index(drop=True)
-    return pairs if pairs.empty else corrected_pairs(pairs, settings, pd.Series("claims", pairs.index))
+    return pairs if pairs.empty else _one_family(pairs, compared)
+
+
+def _one_family(pairs: pd.DataFrame, compared: Comparison) -> pd.DataFrame:
+    return corrected_pairs(pairs, compared.settings, pd.Series("claims", pairs.index))
 
 
 def _changed_by_source(compared: Comparison, claims: list[Claim], tests: pd.DataFrame) -> list[str]:
     """Say of which claims on all tasks the significance changes where sources of tasks are the units."""
     coarse = by_source(compared)
     of_all = [claim for claim in claims if claim.type == compared.last]
-    if coarse is None or not of_all or tests["p"].isna().all():
+    fine = tests[tests["type"] == compared.last]
+    if coarse is None or fine["p"].isna().all():
         return []
-    both = tests.merge(_tests(coarse, of_all), on=["type", "first", "second"], suffixes=("", "_source"))
-    changed = both[(both["significant"] == BOTH) != (both["significant_source"] == BOTH)]
-    texts = [f"{t} ({p_is(p)})" for t, p in zip(compared.pair_texts(changed), changed["p_holm_source"], strict=True)]
+    fine, rough = _one_family(fine, compared), _tests(coarse, of_all)
+    rows = [(_judged(claim, fine), _judged(claim, rough)) for claim in of_all]
+    changed = [row for before, row in rows if _shown_by(row) != _shown_by(before)]
+    holms = [row["p_equivalent_holm" if row["kind"] == LEVEL else "p_holm"] for row in changed]
+    pairs = compared.pair_texts(pd.DataFrame(changed, columns=["first", "second"]))
+    texts = list(dict.fromkeys(f"{pair} ({p_is(p)})" for pair, p in zip(pairs, holms, strict=True)))
     return [
         f"With the {len(coarse.matrix)} sources of the {len(compared.matrix)} tasks as units (Holm,"
-        f" {count_of(len(both), 'pair')}) the result changes for {listed(texts, len(texts)) or 'no pair'}."
+        f" {count_of(len(rough), 'pair')}) the result changes for {listed(texts, len(texts)) or 'no pair'}."
     ]
+
+
+def _shown_by(row: dict[str, Any]) -> str:
+    """The verdict of a claim's row; "" where it shows neither a difference nor that designs said to be level are so."""
+    return row["verdict"] if row["holds"] or row["verdict"] in (OTHER_WAY, DIFFERENT) else ""
 
 
 def _judged(claim: Claim, tests: pd.DataFrame) -> dict[str, Any]:

@@ -76,10 +76,16 @@ def _tested(means: Floats, of: Spreads, places: Places, settings: Settings, leve
 def _detectable(of: Spreads, first: Ints, second: Ints, level: float) -> Floats:
     """Return `detectable` [P] of the pairs with their own seeds; nan where these are too few."""
     seeds, found = np.stack([of.counts[first], of.counts[second]]), np.full(len(first), np.nan)
-    known = (seeds >= FEWEST_SEEDS).all(axis=0) & ~(of.one_run[first] & of.one_run[second])
+    known = with_components(of, first, second)
     if known.any() and of.means.shape[-1] > 1:
         found[known] = detectable(components(of, first[known], second[known]), level, seeds[:, known])
     return found
+
+
+def with_components(of: Spreads, first: Ints, second: Ints) -> np.ndarray:
+    """Return which pairs [P] have components of variance: three seeds each, and not one run alone on both sides."""
+    enough = of.counts >= FEWEST_SEEDS
+    return enough[first] & enough[second] & ~(of.one_run[first] & of.one_run[second])
 
 
 def corrected_pairs(pairs: pd.DataFrame, settings: Settings, families: pd.Series | None = None) -> pd.DataFrame:

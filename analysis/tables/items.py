@@ -15,7 +15,6 @@ from analysis.statistics.items import ItemTest, compare_items
 from analysis.tables.compared_pairs import holm_within, pair_places
 from analysis.tables.comparison import Comparison
 
-TESTED = ("mean", "spearman")  # kinds of statistics over items
 MOST_PAIRS = 300
 ACCURACY = 1e-4  # mteb rounds means to five digits
 
@@ -35,11 +34,9 @@ class _Tested:
 def section(compared: Comparison) -> Section:
     """Return the pairs tested over the items of every task that has them."""
     every = read_items(compared.frame, compared.settings.items)
-    results = [_compare(items, compared) for items in every if items.kind in TESTED]
+    results = [_compare(items, compared) for items in every]
     tested = [result for result in results if isinstance(result, _Tested)]
     notes = [*(result for result in results if isinstance(result, str)), *_stale(tested, compared)]
-    others = [_named(items) for items in every if items.kind not in TESTED]
-    notes += [f"Not tested over items, for want of a mean or a correlation: {listed(others)}."] if others else []
     if not tested:
         return Section("items", "Within one task", notes=notes or ["There are no item files beside these scores."])
     frame = _frame(tested)

@@ -78,7 +78,8 @@ def pair_table(compared: Comparison) -> Table:
     if seeds:
         columns[f"Within {margin}"] = np.where(rows["equivalent"], "yes", "-")
         found = unit.points(float(rows["detectable"].median()))
-        caption += f" A difference of {found} is found in 80 %; within {margin}: two one-sided tests pass (Holm)."
+        caption += f" 80 % of such studies find a difference of {found} (median pair);"
+        caption += f" within {margin}: two one-sided tests pass (Holm)."
     formats = dict.fromkeys(names.values(), p_text)
     return compared.table("pairs", "Pairs of designs", caption, pd.DataFrame(columns), formats=formats)
 

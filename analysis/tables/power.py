@@ -6,8 +6,8 @@ import pandas as pd
 from analysis.formats import count_of
 from analysis.render import Section, Table
 from analysis.statistics.power import components, detectable
-from analysis.statistics.seeds import FEWEST_SEEDS, spreads
-from analysis.tables.compared_pairs import pair_places, seed_cube
+from analysis.statistics.seeds import spreads
+from analysis.tables.compared_pairs import pair_places, seed_cube, with_components
 from analysis.tables.comparison import Comparison
 
 SEEDS = np.array([3, 4, 5, 6, 8, 10])
@@ -34,7 +34,7 @@ def power_table(compared: Comparison) -> pd.DataFrame | None:
     """Return the rows `seeds, median, smallest, largest` over the pairs on all tasks; None without three seeds."""
     matrix = compared.matrix.loc[compared.blocks[compared.last]]
     of, places = spreads(seed_cube(compared.frame, matrix)), pair_places(list(matrix.columns), compared.control)
-    known = ((of.counts >= FEWEST_SEEDS) & ~of.one_run)[np.stack(places)].any(axis=0)  # a constant has no components
+    known = with_components(of, *places)
     if not known.any() or len(matrix) < 2:
         return None
     level = compared.settings.alpha / len(places[0])

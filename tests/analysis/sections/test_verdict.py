@@ -55,7 +55,7 @@ def test_it_names_what_is_significant_else_the_closest(lift):
     head = "No design differs significantly" if lift == 0 else f"{len(found)} of 4 designs differ significantly"
     assert said.startswith(f"{head} from control (Holm, 4 pairs)")
     power = unit.score(of.pairs["detectable"].median())
-    assert f"ith 3 seeds a difference of {power} points would be found in 80 %." in said
+    assert f"ith 3 seeds 80 % of studies find a difference of {power} points (median pair)." in said
 
 
 def test_without_seeds_it_speaks_of_checkpoints(monkeypatch):
@@ -64,7 +64,7 @@ def test_without_seeds_it_speaks_of_checkpoints(monkeypatch):
     said = verdict(of_study(scores))
     assert "by Wilcoxon over tasks" in said
     assert "It speaks of these checkpoints only" in said
-    assert "would be found" not in said
+    assert "studies find" not in said
     assert sensitivity.section(of_study(scores)) is None, "nothing over seeds is tested, so nothing is said of it"
     assert "copies of one run" in verdict(of_study(np.repeat(scores, 3, axis=2)))
     assert "nothing to test" in verdict(of_study(np.full((2, 40, 3), 0.5)))
