@@ -13,7 +13,7 @@ NAMED = 4
 
 
 def verdict(compared: Comparison) -> str:
-    """Return which pairs differ over tasks and seeds (Holm), else the closest, and the difference that 80 % of studies find.
+    """Return which pairs differ over tasks and seeds (Holm), else the closest, and what 80 % of studies find.
 
     With fewer than three seeds of every design it is what Wilcoxon says over tasks, and what that speaks of.
     """

@@ -43,9 +43,9 @@ def reading(path: Path | str, remedy: str = "") -> Iterator[None]:
     except FileNotFoundError as error:
         raise UserError(f"{path} is not there. {remedy}".strip()) from error
     except Exception as error:
-        why = getattr(error, "strerror", None) or str(error).strip() or type(error).__name__
-        why = why.splitlines()[0][:300].rstrip(". :")
-        raise UserError(f"{path} cannot be read: {why}. {remedy}".strip()) from error
+        why = (getattr(error, "strerror", None) or str(error).strip() or type(error).__name__).splitlines()[0][:300]
+        mend = "Free memory there." if "out of memory" in why else remedy
+        raise UserError(f"{path} cannot be read: {why.rstrip('. :')}. {mend}".strip()) from error
 
 
 @contextmanager

@@ -187,6 +187,7 @@ def _loaded(path: str, auto: Any, **settings: Any) -> Any:
                 "model.trust_remote_code=true, which executes it."
             ) from error
         what, remedy = ("tokenizer", TOKENIZER_FILES) if auto is AutoTokenizer else ("model", ANEW)
+        remedy = "Free memory there." if "out of memory" in text else remedy
         why = (text.splitlines() or [type(error).__name__])[0][:300].rstrip(". :")
         raise UserError(f"'{path}' cannot be loaded as a {what}: {why}. {remedy}") from error
 

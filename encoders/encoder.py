@@ -158,16 +158,13 @@ def experts_of(backbone: PreTrainedModel) -> list[int]:
 
 @contextmanager
 def watched(backbone: PreTrainedModel, see: Callable[[int, Any], None]) -> Any:
-    """Call `see(i, output)` once for MoE layer i (0 is the first) in the forward pass within this context.
+    """Call `see(i, output)` for MoE layer i (0 is the first) in the forward pass within this context.
 
-    A router that runs again, as gradient checkpointing lets it, is seen once. `see` must not compute on what it gets.
+    `see` must not compute on what it gets.
     """
-    seen: set[int] = set()
 
     def hook(index: int, _module: nn.Module, _inputs: Any, output: Any) -> None:
-        if index not in seen:
-            seen.add(index)
-            see(index, output)
+        see(index, output)
 
     handles = [router.register_forward_hook(partial(hook, i)) for i, router in enumerate(routers(backbone))]
     try:

@@ -80,7 +80,7 @@ def execution(backbone: PreTrainedModel) -> Config:
         "instruction_sets": instruction_sets() if device.type == "cpu" else None,
         "kernel": backbone.config._attn_implementation,
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else device.type,
-        "threads": torch.get_num_threads(),
+        "threads": torch.get_num_threads() if device.type == "cpu" else None,
     }
 
 

@@ -39,14 +39,15 @@ class BatchOrder:
                 "record a source (data.columns.source=<column>), or set data.one_source=false."
             )
         count = Counter(sources)
+        self.epoch = lru_cache(maxsize=2)(self._epoch)
         self.never = [i for i, source in enumerate(sources) if one_source and count[source] < batch_size]
-        if not len(self.epoch(0)):
+        self.steps_per_epoch = len(self.epoch(0))  # each example once, but for what fills no batch
+        if not self.steps_per_epoch:
             of, held = ("any one source", max(count.values())) if one_source else (stream, len(sources))
             fault = f"trainer.global_batch_size={batch_size} is more than {of} holds ({held})"
             raise UserError(f"{fault}. Lower it, or give more data.")
 
-    @lru_cache(maxsize=2)  # noqa: B019  (one order lives as long as its run)
-    def epoch(self, number: int) -> np.ndarray:
+    def _epoch(self, number: int) -> np.ndarray:
         """Return [batches, batch_size] example numbers of one epoch."""
         random = np.random.default_rng([stream_seed(self.seed, self.stream), number])
         groups: dict[str, list[int]] = defaultdict(list)
@@ -57,11 +58,6 @@ class BatchOrder:
             whole = len(examples) // self.batch_size * self.batch_size
             batches.append(random.permutation(examples)[:whole].reshape(-1, self.batch_size))
         return random.permutation(np.concatenate(batches))
-
-    @property
-    def steps_per_epoch(self) -> int:
-        """Steps in which each example is seen once, but for what fills no batch."""
-        return len(self.epoch(0))
 
     def batch(self, step: int) -> list[int]:
         """Return the example numbers of step `step`, counted from zero over all epochs."""

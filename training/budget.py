@@ -2,7 +2,7 @@
 
 import gc
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import ceil
 from pathlib import Path
@@ -15,6 +15,7 @@ from pytorch_lightning.utilities import rank_zero_only
 from encoders.limits import SHARED_GPU
 from encoders.mixse import mixture_of
 from encoders.text_encoder import is_out_of_memory, usual_budget
+from encoders.tokens import Tokens
 from records.files import alone_in, read_object, write_json
 from training.large_batch import world_size
 from training.module import StepModule
@@ -38,10 +39,20 @@ def choose(module: StepModule, folder: Path) -> int:
         if world_size() > 1:  # a later job of a sweep: a trial would wait for a process that found no memory
             return shared or usual
         if not (shared and fits(module, shared)):
-            shared = largest(lambda tokens: fits(module, round(MARGIN * tokens)), shared or MOST)
+            shared = largest(
+                lambda tokens: fits(module, round(MARGIN * tokens)),
+                shared or most(module.cfg["trainer"], module.prepared(0)[2]),
+            )
             write_json(study / OF_A_STUDY, {"tokens": shared})
     rank_zero_only(print)(f"{folder}: {shared:,} tokens in a forward pass, which fit into memory.", flush=True)
     return shared
+
+
+def most(trainer: dict[str, Any], rows: Sequence[Tokens]) -> int:
+    """Return the largest number that is tried: of several processes each is to have a chunk of the first step."""
+    processes = trainer["devices"] * trainer["num_nodes"]
+    share = sum(map(len, rows)) // processes
+    return MOST if processes == 1 else min(MOST, max(LEAST, 1 << max(0, share.bit_length() - 1)))
 
 
 def _has_a_gpu(module: StepModule) -> bool:

@@ -1,5 +1,6 @@
 """Refuse a run that cannot be, before anything is loaded, and a finished one that is not what the command asks for."""
 
+import os
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -124,7 +125,11 @@ def _check_trainer(config: Config, zero_steps: bool) -> None:
     batch, devices = t["global_batch_size"], t["devices"] * t["num_nodes"]
     if batch % devices:
         raise UserError(f"trainer.global_batch_size={batch} is not divisible over {devices} processes.")
-    if t["num_nodes"] > 1 and not (TorchElasticEnvironment.detect() or SLURMEnvironment.detect()):
+    slurm, elastic = SLURMEnvironment.detect(), TorchElasticEnvironment.detect()
+    started = int(os.environ.get("WORLD_SIZE" if elastic else "SLURM_STEP_NUM_TASKS", devices))
+    if (slurm or elastic) and started != devices:  # each would be a whole run on one GPU
+        raise UserError(f"{started} processes were started. Give trainer.devices=<those of one machine>.")
+    if t["num_nodes"] > 1 and not (slurm or elastic):
         raise UserError(f"trainer.num_nodes={t['num_nodes']}: let torchrun or SLURM start the processes.")
     if t["max_steps"] == 0 and not zero_steps:
         raise UserError("trainer.max_steps=0 trains nothing; for an untrained score use evaluate.py run=null.")

@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from signal import SIGKILL
 from typing import Any
 
 import pytorch_lightning as pl
 import torch
 import torch.distributed as dist
 from hydra.core.hydra_config import HydraConfig
+from lightning_fabric.plugins.environments import SLURMEnvironment
 from pytorch_lightning.callbacks import Callback, RichProgressBar
 from pytorch_lightning.loggers import CSVLogger, Logger, TensorBoardLogger, WandbLogger
 from pytorch_lightning.strategies import DDPStrategy
@@ -63,9 +65,10 @@ def processes_of_one_job(devices: int) -> Iterator[None]:
     """Let Lightning start `devices` - 1 processes that run this job of a sweep and then end.
 
     Lightning starts them with `sys.argv`, which is the whole sweep, and leaves the process group to later jobs. The
-    processes that torchrun and Slurm start themselves go through the sweep together, and are left alone.
+    processes that torchrun and SLURM start themselves go through the sweep together, and are left alone.
     """
-    if devices == 1 or "LOCAL_RANK" in os.environ or not HydraConfig.initialized():
+    started = "LOCAL_RANK" in os.environ or SLURMEnvironment.detect()
+    if devices == 1 or started or not HydraConfig.initialized():
         yield
         return
     words, before = sys.argv, set(os.environ)
@@ -134,13 +137,16 @@ def fit(
         enable_model_summary=False,
         log_every_n_steps=1,
         num_sanity_val_steps=0,
+        default_root_dir=folder,
+        # a requeued job of SLURM continues by `last.ckpt`; Lightning's own file would be taken up by any later run
+        plugins=[SLURMEnvironment(auto_requeue=False)] if SLURMEnvironment.detect() else None,
     )
     last = folder / LAST
     resumed = last if last.exists() and config["resume"] else None
     if resumed:
         with reading(last, "Delete it: the same command then begins anew."):
             torch.load(last, map_location="cpu", weights_only=True)
-    with processes_of_one_job(t["devices"]):
+    with processes_of_one_job(t["devices"]), none_left_waiting(trainer):
         clock = range(t["max_steps"])  # a loader that only ticks: the step's number decides which batch a step sees
         with suppress(SystemExit), memory_named():  # the first is what Lightning makes of SIGTERM, with exit code 0
             trainer.fit(module, clock, ckpt_path=resumed, weights_only=True)
@@ -149,6 +155,17 @@ def fit(
     if trainer.global_step < t["max_steps"]:  # Lightning returned early, as if all were well
         print(f"Stopped at step {trainer.global_step} of {t['max_steps']}; the same command continues {folder}.")
         raise SystemExit(STOPPED)
+
+
+@contextmanager
+def none_left_waiting(trainer: pl.Trainer) -> Iterator[None]:
+    """End the processes that this one started where it fails alone: they would wait for it with their GPUs."""
+    try:
+        yield
+    except BaseException:
+        if trainer.strategy.launcher is not None:
+            trainer.strategy.launcher.kill(SIGKILL)
+        raise
 
 
 @contextmanager
@@ -172,5 +189,8 @@ def loggers(config: Config, folder: Path) -> list[Logger]:
     if chosen["tensorboard"]:
         writers.append(TensorBoardLogger(folder, name="tensorboard", version=attempt))
     if chosen["wandb"]:
+        import wandb
+
+        wandb.finish()  # of an earlier job of a sweep, whose run Lightning would go on with
         writers.append(WandbLogger(project=chosen["wandb"], save_dir=folder, name=str(folder)))
     return writers

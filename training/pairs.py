@@ -71,7 +71,8 @@ def open_ranker(name: str, instruction: str | None) -> Ranker:
     check_code(folder, manifest)
     instruction = instruction or manifest["config"].get("data", {}).get("instruction")
     facts = {"run": "/".join(folder.absolute().parts[-3:]), "manifest_sha256": manifest["manifest_sha256"]}
-    return Ranker(load_run(folder, manifest["config"]), instruction, facts)
+    config = {**manifest["config"], "accelerator": "auto"}  # this machine may lack what the run had
+    return Ranker(load_run(folder, config), instruction, facts)
 
 
 def of_start(cfg: dict[str, Any], instruction: str | None) -> Ranker:

@@ -1,5 +1,6 @@
 """A run from its configuration to its folder and its manifest: the steps in order, the same for every objective."""
 
+import gc
 import resource
 import sys
 from collections import Counter
@@ -85,6 +86,8 @@ def train_run(config: Config, folder: Path) -> None:
                 raise
             fault = f"torch.compile fails on this machine ({str(error).splitlines()[0]})"
             raise UserError(f"{fault}. Give compile=never, which is torch's own operators.") from error
+        finally:
+            gc.collect()  # modules refer to themselves, and the next job of a sweep needs their memory on the GPU
 
 
 def build(config: Config, folder: Path) -> tuple[StepModule, list[Triple], SetUp]:

@@ -134,6 +134,8 @@ def _designs(sources: Sequence[Source]) -> dict[str, Design]:
     designs: dict[str, Design] = {}
     for model, design in (item for source in sources for item in source.designs.items()):
         known = designs.get(model)
+        if known and bool(known.runs) != bool(design.runs):
+            raise UserError(f"{model} has scores with manifests and others without. Give the others another name.")
         stays = known and (known.runs or not design.factors)
         designs[model] = replace(known, runs=(*known.runs, *design.runs)) if known and stays else design
     return designs

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.formats import level, p_text
+from analysis.formats import count_of, level, p_text
 from analysis.names import listed
 from analysis.render import Section
 from analysis.scores.items import Items, read_items
@@ -36,7 +36,11 @@ def section(compared: Comparison) -> Section:
     every = read_items(compared.frame, compared.settings.items)
     results = [_compare(items, compared) for items in every]
     tested = [result for result in results if isinstance(result, _Tested)]
-    notes = [*(result for result in results if isinstance(result, str)), *_stale(tested, compared)]
+    notes = [
+        *(result for result in results if isinstance(result, str)),
+        *_stale(tested, compared),
+        *_partial(tested, compared),
+    ]
     if not tested:
         return Section("items", "Within one task", notes=notes or ["There are no item files beside these scores."])
     frame = _frame(tested)
@@ -96,6 +100,14 @@ def _stale(tested: list[_Tested], compared: Comparison) -> list[str]:
             odd.append(task)
     stale = f"The items of {listed(odd)} do not give the score in the tables; score again with predictions=true."
     return [stale] if odd else []
+
+
+def _partial(tested: list[_Tested], compared: Comparison) -> list[str]:
+    """Name the tasks where designs or seeds of the tables have no items."""
+    designs, seeds = len(compared.designs), compared.frame["seed"].nunique()
+    few = [one for one in tested if len(one.designs) < designs or len(one.seeds) < seeds]
+    sizes = [f"{_named(x.items)} ({len(x.designs)} designs, {count_of(len(x.seeds), 'seed')})" for x in few]
+    return [f"Tested with what has items, of {designs} designs and {seeds} seeds: {listed(sizes)}."] if few else []
 
 
 def _frame(tested: list[_Tested]) -> pd.DataFrame:

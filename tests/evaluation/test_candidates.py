@@ -88,6 +88,17 @@ def test_what_is_not_the_default_counts_in_place_of_what_a_run_says(tmp_path: Pa
     assert found[3] == {**found[2], "accelerator": "gpu"}
 
 
+def test_a_default_that_is_typed_counts_too(tmp_path: Path) -> None:
+    """A run with the reference fault of half the length can be scored on whole texts, by the CPU's own default."""
+    folder = make_run(tmp_path, config=plain(composed("train", ["reference_fault=all", "accelerator=cpu"])))
+    typed = [f"run={folder}", "evaluation.max_length_share=1.0", "accelerator=auto"]
+    (found,) = candidates(configured(typed), typed)
+    assert (found.manifest["config"]["evaluation"]["max_length_share"], found.manifest["config"]["accelerator"]) == (
+        1.0,
+        "auto",
+    )
+
+
 def test_an_unfinished_run_is_skipped_by_name_among_several(tmp_path: Path, capsys) -> None:
     make_run(tmp_path, "eos-causal")
     broken = make_run(tmp_path, "mean-causal", status="running")

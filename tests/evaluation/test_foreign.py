@@ -54,6 +54,9 @@ def test_they_get_the_scores_of_their_vectors(scored, small_model, tmp_path):
 def test_what_does_not_go_with_them_is_one_line(scored, tmp_path):
     with pytest.raises(UserError, match="does not go with variants="):
         scored("foreign=x", "variants=[mean]")
+    for word in ("max_length=64", "attn=bi", "evaluation.dims=[64]"):
+        with pytest.raises(UserError, match=r"has no effect with foreign="):
+            scored("foreign=x", word)
     with pytest.raises(UserError, match=r"foreign=.* cannot be read"):
         scored(f"foreign={tmp_path}")
 

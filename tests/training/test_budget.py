@@ -27,6 +27,11 @@ def test_the_largest_power_of_two_that_fits_is_found(limit):
     assert largest(lambda tokens: tokens <= limit, 1024) == max((p for p in powers if p <= 1024), default=LEAST)
 
 
+@pytest.mark.parametrize(("devices", "wanted"), [(1, budget.MOST), (2, 16_384), (8, 4096), (1000, LEAST)])
+def test_each_of_several_processes_has_a_chunk_of_the_first_step(devices, wanted):
+    assert budget.most({"devices": devices, "num_nodes": 1}, [[0] * 80] * 500) == wanted
+
+
 def test_a_trial_leaves_nothing_behind(cell, tmp_path):
     module, _, setup = build(cell("null"), tmp_path)
     sizes = []

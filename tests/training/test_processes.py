@@ -7,10 +7,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from cli.errors import UserError
 from encoders.precision import best_device
 from records.manifest import read_manifest
 from tests.started import ROOT, start
 from tests.triples import quick_run
+from training.checks import check_sizes
 from training.run import train_run
 
 # A fork per place and its words, which is the program with its place among the others, as what starts it says.
@@ -85,6 +87,14 @@ def test_processes_of_torchrun_and_slurm_make_the_run_of_one(compose_cell, pairs
             ours, theirs = load_file(tmp_path / "one" / file), load_file(folder / file)
             assert ours.keys() == theirs.keys()
             assert max(float((ours[key] - theirs[key]).abs().max()) for key in ours) < 1e-4, (place, file)
+
+
+def test_more_processes_than_devices_are_refused(compose_cell, monkeypatch):
+    """Each would take itself for the only one, train the whole run on the first GPU and write into its folder."""
+    for key, value in torchrun(3, 1, 8, 1).items():
+        monkeypatch.setenv(key, value)
+    with pytest.raises(UserError, match=r"8 processes were started\. Give trainer\.devices="):
+        check_sizes(compose_cell("mean", "bi"))
 
 
 def test_a_process_has_the_gpu_of_its_place(monkeypatch):

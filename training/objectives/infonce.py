@@ -159,7 +159,8 @@ def candidates(
     as_documents = torch.tensor([places.get((of_document, t.query), -1) for t in triples])
     masked = torch.zeros(len(triples), len(documents), dtype=torch.bool)
     if mask_duplicates:
-        known = torch.zeros(len(places), len(places) + 1, dtype=torch.bool)  # the last column is of no text
+        # queries have the first places; the last column is of no text
+        known = torch.zeros(len(triples), len(places) + 1, dtype=torch.bool)
         known[q, p] = known[q, as_documents] = True
         masked = known[q][:, documents]
         of_queries, of_documents = labels_of(triples, hard_negatives)

@@ -6,7 +6,7 @@ import torch
 from transformers import PreTrainedModel
 
 from cli.errors import UserError
-from cli.limits import real
+from cli.limits import Limit, real
 from corpora.raw_text import read_texts, refuse_pairs
 from corpora.triples import Triple
 from encoders.tokens import Tokens
@@ -21,7 +21,7 @@ HELD_OUT = -1  # in place of a step: the dropout of the held-out texts, the same
 class SimCSE(Contrastive):
     """InfoNCE between two passes of the same texts, with dropout in LoRA and in attention."""
 
-    limits = CONTRASTIVE | {"objective.attention_dropout": real(0, below=1)}
+    limits = CONTRASTIVE | {"objective.attention_dropout": real(0, below=1), "data.validation": Limit(2)}
     read = staticmethod(read_texts)
 
     def __init__(self, setup: SetUp, examples: list[Triple], held_out: list[Triple]) -> None:

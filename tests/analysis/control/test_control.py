@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from analysis.control.rule import NotControlledError
+from analysis.control.rule import NotControlledError, _concerns
 from analysis.render import markdown
 from analysis.write import document, write_files
 from cli.errors import UserError
@@ -46,6 +46,12 @@ def test_a_poolers_own_file_and_head_sizes_that_it_does_not_take_over_are_compar
 def test_inputs_of_tasks_that_are_left_out_do_not_count(planted, read_words):
     root = planted(**{"_evaluation__inputs__STS1 test default": "0" * 64}).root
     assert read_words(f"scores={root}", "types=[Retrieval]").compared.footnotes == []
+
+
+@pytest.mark.parametrize("key", ["inputs.My Task test default", "tasks.My Task", "seed"])
+def test_a_task_may_have_a_space_in_its_name(key):
+    assert _concerns(f"evaluation.{key}", {"My Task"})
+    assert _concerns(f"evaluation.{key}", {"Other"}) == (key == "seed")
 
 
 def test_footnotes_stand_in_the_tables(planted, analyse_words, tmp_path):

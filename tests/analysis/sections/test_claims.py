@@ -124,6 +124,7 @@ def test_fewer_than_three_seeds_make_no_claim(seeds, words):
         ("- {claim: a, ahead: 5, behind: c}", "5 must be a text"),
         ("- {claim: a, ahead: b, behind: b}", "b is ahead and behind"),
         ("- {claim: a, ahead: b, behind: c, published: 1.66}", "published: 1.66 must be a number from -1 to 1"),
+        ("- {claim: a, ahead: b, behind: c, published: 0}", "published: 0 must be a number"),
         ("- {claim: a, ahead: multilayer-bi, behind: eos-causal, type: sts}", "names no type .* Nearest: STS"),
     ],
 )

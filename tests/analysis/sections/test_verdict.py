@@ -1,5 +1,7 @@
 """The verdict: which differences are significant, the closest one, what it rests on, equivalence."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -95,3 +97,9 @@ def test_the_table_of_detectable_differences_is_that_of_the_pairs_at_their_seeds
     assert table.loc[3, "median"] == pytest.approx(of.pairs["detectable"].median())
     assert table["median"].is_monotonic_decreasing
     assert power.section(of_study(study(np.random.default_rng(7))[:, :, :2])) is None
+
+
+def test_a_design_with_one_run_leaves_the_detectable_differences_of_the_others():
+    of = of_study(study(np.random.default_rng(7)))
+    one_run = of.frame[(of.frame["design"] != "d") | (of.frame["seed"] == of.frame["seed"].iloc[0])]
+    assert np.isfinite(power.power_table(replace(of, frame=one_run))["median"]).all()

@@ -99,3 +99,14 @@ def test_a_claim_says_where_sources_as_units_change_it(study, analyse_words, tmp
     found, note = sources(analyse_words(f"scores={study.root}", f"claims={path}"))
     assert f"(Holm, 1 pair) the result changes for {changed}" in note
     assert (found["p"].iloc[0] < 0.05) == (changed == "no pair")
+
+
+@pytest.mark.parametrize(("rope", "changed"), [(0.01, "no pair"), (0.003, "lastlayer-bi - eos-ca")])
+def test_a_level_claim_changes_by_its_own_test(study, analyse_words, tmp_path, rope, changed):
+    """Equivalent over eight tasks; over four sources only within a wide margin. Neither is a significant difference."""
+    tasks, gains = docs(study, 3), (3, -3, 3, -3)
+    run_seeds(study, "lastlayer-bi", {t: 0.3 + 0.01 * n + gains[n // 2] / 1000 for n, t in enumerate(tasks)}, 3)
+    path = tmp_path / "claims.yaml"
+    path.write_text(json.dumps([{"claim": "a", "ahead": "lastlayer-bi", "behind": "eos-causal", "kind": "level"}]))
+    _, note = sources(analyse_words(f"scores={study.root}", f"claims={path}", f"rope={rope}"))
+    assert f"(Holm, 1 pair) the result changes for {changed}" in note
