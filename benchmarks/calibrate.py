@@ -133,10 +133,11 @@ def levels(of: Spread, sets: int) -> Iterator[dict[str, str]]:
     for name, (spread, part) in worlds(of).items():
         for seeds in SEEDS:
             rng, quick, slow = np.random.default_rng(seeds), list[Floats](), list[Floats]()
-            for start in range(0, sets, min(AT_ONCE, sets)):
-                cube = spread.drawn(rng, part, min(AT_ONCE, sets), seeds)
+            blocks = -(-sets // AT_ONCE)
+            for block in range(blocks):  # of one size: their shares are averaged
+                cube = spread.drawn(rng, part, sets // blocks, seeds)
                 quick.append(_over_both(cube, of.packages))
-                if start < sets / 5:
+                if block < blocks / 5:
                     slow.append(np.concatenate([_wilcoxon(cube), _effects(cube, of.types)]))
             heads = [f"{test}{what}" for test in ("", "Wilcoxon ") for what in ("one pair", "any with control", "any")]
             heads.insert(3, "packages as units, any with control")

@@ -57,7 +57,7 @@ def section(encoders: list[Studied], texts: Texts, settings: dict[str, Any]) -> 
         name: gains_of([values[backbones.index(s)] for s in seeds]) for name, seeds in by_design(backbones).items()
     }
     last = pd.DataFrame({"encoder": name, **layers.iloc[-1].to_dict()} for name, layers in designs.items())
-    over = f"over {len(triples)} triples of held-out docstrings, with Student's {LEVEL:.0%} interval"
+    over = f"over triples of held-out docstrings that fit, with Student's {LEVEL:.0%} interval"
     caption = f"cos(q, s+) - cos(q, s-) of the last layer {over}; share: q nearer s+."
     shown = Table(NAME, "Reading ahead: last layer", caption, last.astype({"count": int, "layer": int}), digits=4)
     return Section(

@@ -146,7 +146,7 @@ def test_the_answer_over_a_file(two_encoders, settings, tmp_path):
     assert accuracy["untrained, causal", OWN] > 0.9  # the form is the label
     assert accuracy["untrained, causal", BEFORE] < 0.7
     first, second = answer.tables[0].frame.head(2).to_dict("records")
-    assert [first[name] for name in ("states", "of LLM2Vec", "difference")] == [OWN, "by rule", 0]
+    assert [first[name] for name in ("states", "read by LLM2Vec", "difference")] == [OWN, "yes", 0]
     apart = accuracy["untrained, causal", BEFORE] - accuracy["untrained, causal", OWN]
     assert second["difference"] == pytest.approx(apart, abs=0.001)  # as many words in each text
     assert second["low"] < apart < second["high"] < 0
