@@ -65,8 +65,8 @@ class StateCache:
         """Add a shard of these texts, unless another process has; `compute` gives its [N, L, D], text after text."""
         texts = [(text_key(r.ids, r.roles), len(r)) for r in rows]
         shard = self.folder / of_value(texts)[:24]
-        if not shard.is_dir():
-            states = compute()
+        states = None if shard.is_dir() else compute()
+        if states is not None and not shard.is_dir():  # another process may have been quicker
             with replacing(shard) as draft:
                 draft.mkdir()
                 write_json(draft / TEXTS, texts)
