@@ -44,7 +44,7 @@ TOUR = {
     "MoEE": [
         f"train.py -m design=moee,moee_routing,moee_head model=tiny_moe study=tour {PAIRS}",
         f"evaluate.py run=null model=tiny_moe variants=[mean,moee:hidden,moee:routing,moee:sum@0.5] {SCORED}",
-        "-m representation run=null model=tiny_moe tasks_dir=tasks tables=[moee_variants,prompts] out=moee",
+        "-m representation run=null model=tiny_moe tasks_dir=tasks tables=[prompts] out=moee",
     ],
     "self-specialised experts": [
         "-m training.specialise data=jsonl data.path=pairs.jsonl data.validation=4 out=new.jsonl pairs=4 attempts=2 "
