@@ -162,11 +162,7 @@ def watched(backbone: PreTrainedModel, see: Callable[[int, Any], None]) -> Any:
 
     `see` must not compute on what it gets.
     """
-
-    def hook(index: int, _module: nn.Module, _inputs: Any, output: Any) -> None:
-        see(index, output)
-
-    handles = [router.register_forward_hook(partial(hook, i)) for i, router in enumerate(routers(backbone))]
+    handles = [r.register_forward_hook(lambda *call, i=i: see(i, call[2])) for i, r in enumerate(routers(backbone))]
     try:
         yield
     finally:

@@ -1,7 +1,8 @@
 """Tokens with roles: BOS and EOS exactly once after truncation, padding on either side without effect."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -44,9 +45,17 @@ class Batch:
         """[B, T] int64: one for real tokens."""
         return self.view.real.long()
 
+    @cached_property
+    def real(self) -> tuple[Tensor, tuple[int, ...]]:
+        """[N], the places of real tokens in [B * T], and how many each text has."""
+        real = self.view.real
+        return real.flatten().nonzero().squeeze(1), tuple(real.sum(dim=1).tolist())
+
     def to(self, device: torch.device) -> "Batch":
-        """The same batch on `device`."""
-        return Batch(self.input_ids.to(device), self.roles.to(device), self.position_ids.to(device))
+        """The same batch on `device`; `real` is found before, since a GPU would be waited for twice."""
+        moved, (places, lengths) = Batch(*(getattr(self, x.name).to(device) for x in fields(self))), self.real
+        vars(moved)["real"] = places.to(device), lengths
+        return moved
 
 
 def by_instruction(texts: Sequence[tuple[str, str]]) -> dict[str, list[int]]:

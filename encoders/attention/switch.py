@@ -189,11 +189,9 @@ def arranged(backbone: PreTrainedModel, batch: Batch) -> Rows:
     if not packed:
         positions = {"attention_mask": batch.attention_mask, "position_ids": batch.position_ids}
         return Rows({"input_ids": batch.input_ids, **positions, "use_cache": False, **held}, shape, None)
-    real = batch.view.real
-    places = real.flatten().nonzero().squeeze(1)
-    segments = Segments(tuple(real.sum(dim=1).tolist()), real.device)
+    places, lengths = batch.real
     row = {name: getattr(batch, name).flatten()[places][None] for name in ("input_ids", "position_ids")}
-    return Rows({**row, "use_cache": False, "segments": segments, **held}, shape, places)
+    return Rows({**row, "use_cache": False, "segments": Segments(lengths, places.device), **held}, shape, places)
 
 
 def one_text_each(ids: Tensor) -> Batch:
