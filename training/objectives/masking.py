@@ -205,9 +205,6 @@ def lm_head(backbone: PreTrainedModel, model: dict[str, Any]) -> Tensor:
     scaled = [key for key in SCALED if getattr(config, key, None) not in (None, 1.0)]
     if scaled:
         raise UserError(f"The logits of {config.model_type} are changed by {scaled[0]}, which is not known here.")
-    if config.tie_word_embeddings:  # spares each process the whole model once more
-        embeddings: Any = backbone.get_input_embeddings()
-        return embeddings.weight.detach()
     head = causal_model(model, backbone.dtype).get_output_embeddings()
     if head.bias is not None:
         raise UserError(f"The logits of {model['path']} have a bias, which is not known here.")
