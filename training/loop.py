@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from signal import SIGKILL
 from typing import Any
 
 import pytorch_lightning as pl
@@ -67,8 +66,7 @@ def processes_of_one_job(devices: int) -> Iterator[None]:
     Lightning starts them with `sys.argv`, which is the whole sweep, and leaves the process group to later jobs. The
     processes that torchrun and SLURM start themselves go through the sweep together, and are left alone.
     """
-    started = "LOCAL_RANK" in os.environ or SLURMEnvironment.detect()
-    if devices == 1 or started or not HydraConfig.initialized():
+    if devices == 1 or "LOCAL_RANK" in os.environ or not HydraConfig.initialized():
         yield
         return
     words, before = sys.argv, set(os.environ)
@@ -146,7 +144,7 @@ def fit(
     if resumed:
         with reading(last, "Delete it: the same command then begins anew."):
             torch.load(last, map_location="cpu", weights_only=True)
-    with processes_of_one_job(t["devices"]), none_left_waiting(trainer):
+    with processes_of_one_job(t["devices"]):
         clock = range(t["max_steps"])  # a loader that only ticks: the step's number decides which batch a step sees
         with suppress(SystemExit), memory_named():  # the first is what Lightning makes of SIGTERM, with exit code 0
             trainer.fit(module, clock, ckpt_path=resumed, weights_only=True)
@@ -155,17 +153,6 @@ def fit(
     if trainer.global_step < t["max_steps"]:  # Lightning returned early, as if all were well
         print(f"Stopped at step {trainer.global_step} of {t['max_steps']}; the same command continues {folder}.")
         raise SystemExit(STOPPED)
-
-
-@contextmanager
-def none_left_waiting(trainer: pl.Trainer) -> Iterator[None]:
-    """End the processes that this one started where it fails alone: they would wait for it with their GPUs."""
-    try:
-        yield
-    except BaseException:
-        if trainer.strategy.launcher is not None:
-            trainer.strategy.launcher.kill(SIGKILL)
-        raise
 
 
 @contextmanager
