@@ -44,7 +44,7 @@ def start(
 def run_here(*words: str) -> subprocess.CompletedProcess:
     """Run `python <words>` (a file) within this process: what `start` returns, without the time that a start takes."""
     out, err, code = io.StringIO(), io.StringIO(), 0
-    argv = sys.argv
+    argv, environment = sys.argv, dict(os.environ)
     sys.argv = [str(ROOT / words[0]), *words[1:]]
     try:
         with redirect_stdout(out), redirect_stderr(err):
@@ -53,6 +53,8 @@ def run_here(*words: str) -> subprocess.CompletedProcess:
         code = left.code or 0
     finally:
         sys.argv = argv
+        os.environ.clear()  # evaluate.py -m sets LOCAL_RANK: a later run would wait for processes that no one starts
+        os.environ.update(environment)
     return subprocess.CompletedProcess(words, code, out.getvalue(), err.getvalue())
 
 
