@@ -107,7 +107,8 @@ def _partial(tested: list[_Tested], compared: Comparison) -> list[str]:
     designs, seeds = len(compared.designs), compared.frame["seed"].nunique()
     few = [one for one in tested if len(one.designs) < designs or len(one.seeds) < seeds]
     sizes = [f"{_named(x.items)} ({len(x.designs)} designs, {count_of(len(x.seeds), 'seed')})" for x in few]
-    return [f"Tested with what has items, of {designs} designs and {seeds} seeds: {listed(sizes)}."] if few else []
+    of = f"{count_of(designs, 'design')} and {count_of(seeds, 'seed')}"
+    return [f"Tested with what has items, of {of}: {listed(sizes)}."] if few else []
 
 
 def _frame(tested: list[_Tested]) -> pd.DataFrame:

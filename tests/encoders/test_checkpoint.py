@@ -8,12 +8,17 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoTokenizer
 
-from cli.errors import UserError
+from cli.errors import UserError, reading
 from encoders.backbone import load_backbone, load_tokenizer
 from encoders.tokens import TextTokenizer
 from tests.families import EXPERTS, SIZES
 
 FILE = "model.safetensors"
+
+
+def test_a_full_memory_is_no_damaged_file(tmp_path):
+    with pytest.raises(UserError, match=r"CUDA out of memory\. Free memory there\.$"), reading(tmp_path, "Delete it."):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
 
 
 def model_of(folder):

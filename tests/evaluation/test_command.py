@@ -17,6 +17,7 @@ from tests.started import run_here
         (["run=runs/x", "pooler=eos"], "pooler= has no effect"),
         (["run=runs/none"], "No run folder matches"),
         (["benchmark=MTEB(eng, v3)"], r"Did you mean: MTEB\(eng, v2\)"),
+        (["benchmark=[docstrings,moee]"], "must be one name"),
         (["tasks=[SciFct]"], "Did you mean: 'SciFact'"),
         (["benchmark=docstrings", "tasks_dir=x"], "Give one of them"),
         (["evaluation.dims=[64,32]"], "rising whole numbers"),

@@ -149,6 +149,10 @@ def test_foreign_scores_prove_nothing_and_need_a_word_beside_ours(planted, tmp_p
     assert any("No manifest stands beside these scores" in note for note in notes)
     assert "allow=[foo] let nothing through: there are no manifests." in notes
     study = planted()
+    rows = tmp_path / "more.csv"
+    rows.write_text("model,seed,task,type,score\ns__eos-causal,7,STS12,STS,0.5\n")
+    with pytest.raises(UserError, match="s__eos-causal has scores with manifests and others without"):
+        read_words(f"scores=[{study.root},{rows}]")
     for task in {path.stem for path in study.root.rglob("*[0-9].json")}:
         task_writer(study.root / "results" / "org__theirs" / "r1", task, 0.5)
     with pytest.raises(UserError, match=r"also in manifest\. .*allow=\[manifest\]"):

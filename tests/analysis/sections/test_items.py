@@ -118,6 +118,9 @@ def test_the_section_reads_the_files_beside_the_scores(with_items, analyse_words
     assert row["difference"] == pytest.approx((other - one).mean())
     assert row["p_holm"] == pytest.approx(min(3 * row["p"], 1), abs=1e-3)
     assert found.notes == []
+    next(study.root.glob("predictions/s__multilayer-causal/*/*_items.json")).unlink()
+    (note,) = section(analyse_words(f"scores={study.root}", WANTED)).notes
+    assert note == "Tested with what has items, of 3 designs and 1 seed: Retrieval0 (2 designs, 1 seed)."
 
 
 def test_items_elsewhere_and_only_on_request(with_items, analyse_words, tmp_path):
