@@ -7,7 +7,7 @@ import pandas as pd
 
 from analysis.analyse import Result
 from analysis.drawings.drawing import Drawing, drawn, figure_files, write_figures
-from analysis.render import escape_markdown, latex, markdown, markdown_section
+from analysis.render import escape_markdown, latex, markdown_section
 from analysis.result_json import result_json
 from analysis.scores.long_table import scores_for_file
 from analysis.settings import Settings
@@ -86,12 +86,12 @@ def draw(result: Result) -> Drawings:
 
 
 def printed(result: Result, folder: Path) -> str:
-    """Return what the screen shows: the main tables, the names of the others, notes, and last the verdict."""
+    """Return what the screen shows: the main sections, the names of the others, notes, and last the verdict."""
     titles = [section.title for section in result.sections if not section.main]
     more = [f"## Further\n\n{'; '.join(titles)}: in {folder / 'table.md'}.\n"] if titles else []
-    tables = [f"## {t.title}\n\n{markdown(t)}" for section in result.sections if section.main for t in section.tables]
+    main = [markdown_section(section, [], depth=2) for section in result.sections if section.main]
     notes = "".join(f"- {note}\n" for note in result.notes)
-    return "\n".join([*tables, *more, f"## Notes\n\n{notes}", f"{result.verdict}\n"])
+    return "\n".join([*main, *more, f"## Notes\n\n{notes}", f"{result.verdict}\n"])
 
 
 def document(result: Result, drawings: Drawings | None = None) -> str:
