@@ -122,9 +122,7 @@ def _check_mixture(config: Config) -> None:
 
 def _check_trainer(config: Config, zero_steps: bool) -> None:
     t = config["trainer"]
-    batch, devices = t["global_batch_size"], t["devices"] * t["num_nodes"]
-    if batch % devices:
-        raise UserError(f"trainer.global_batch_size={batch} is not divisible over {devices} processes.")
+    devices = t["devices"] * t["num_nodes"]
     slurm, elastic = SLURMEnvironment.detect(), TorchElasticEnvironment.detect()
     started = int(os.environ.get("WORLD_SIZE" if elastic else "SLURM_STEP_NUM_TASKS", devices))
     if (slurm or elastic) and started != devices:  # each would be a whole run on one GPU
