@@ -18,7 +18,7 @@ def run(config: dict[str, Any], words: Sequence[str]) -> None:
 
     job = HydraConfig.get()
     if job.mode is RunMode.MULTIRUN:
-        os.environ.setdefault("LOCAL_RANK", str(job.job.num % max(1, torch.cuda.device_count())))
+        os.environ["LOCAL_RANK"] = str(job.job.num % max(1, torch.cuda.device_count()))
     score(config, words)
 
 

@@ -92,7 +92,7 @@ def gathered(passes: Iterable[tuple[list[int], Mapping[str, NDArray[S]]]], count
 
 
 def read_texts(cfg: Config) -> Texts:
-    """Return the texts that `benchmark` or `tasks_dir`, `texts` and `seed` ask for.
+    """Return the texts that `benchmark` or `tasks_dir`, `texts` and `texts_seed` ask for.
 
     Raises `UserError` for a benchmark of mteb's own, whose texts are not read here.
     """

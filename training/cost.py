@@ -57,7 +57,8 @@ def training_flops(config: Config) -> TrainingFlops:
         with flop_counter() as counter:
             vectors = encoder(batch)
             forward = counter.get_total_flops()
-            vectors.sum().backward()
+            if vectors.requires_grad:  # a mixture whose router was drawn trains nothing
+                vectors.sum().backward()
         with flop_counter() as backbone, torch.no_grad():
             if frozen:
                 encoder.run_backbone(batch)

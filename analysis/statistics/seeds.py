@@ -55,7 +55,8 @@ class Spreads:
 
 @dataclass(frozen=True)
 class SeedTest:
-    """The test of P pairs, each field [..., P]; nan where a design has fewer than FEWEST_SEEDS runs.
+    """The test of P pairs, each field [..., P]; nan where a design has fewer than FEWEST_SEEDS runs, or both
+    are copies of one run, or there is one task.
 
     `n_seeds`: runs of the design with fewer; 1 where those of both are `copies`. `mean`: second minus first. `error`:
     its standard error with each design's own variance of seeds, `df`: its degrees of freedom; `error_shrunk`,

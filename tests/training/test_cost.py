@@ -76,6 +76,12 @@ def test_it_is_printed(small_model, capsys):
     assert f"at most {total / 200e12 / 3600:.2g} h at 200 TFLOP/s on 1 x cuda" in capsys.readouterr().out
 
 
+def test_a_mixture_that_trains_nothing_has_a_forward_pass_alone(small_model):
+    words = (f"model.path={small_model}", "max_length=48", "pooler=mean", "adapter=mixse", "adapter.experts=[one,two]")
+    drawn, learned = (training_flops(compose(*words, f"adapter.router={router}")) for router in ("random", "shared"))
+    assert drawn.both == drawn.forward == learned.forward < learned.both
+
+
 def test_more_processes_than_gpus_are_refused_and_any_number_on_a_cpu():
     with pytest.raises(UserError, match=r"trainer.devices=99, but this machine has \d+ GPU"):
         check_devices(99, torch.device("cuda"))
