@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from analysis.manifests.compared_keys import factor_value
 from analysis.manifests.designs import OURS, RUNNING, Design, Run, design_of, no_manifest, read_manifest
 from analysis.names import listed
 from analysis.scores.long_table import Row, Source, table
@@ -59,7 +60,7 @@ def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = N
     roots = [path] if path.name == "results" else [p for p in sorted(path.rglob("results")) if p.is_dir()] or [path]
     models: dict[str, list[_Folder]] = defaultdict(list)
     halves = []
-    for folder in (folder for root in roots for folder in _score_folders(root)):
+    for folder in (folder for root in roots for folder in _score_folders(root, settings.factors)):
         if not folder.run or folder.run.manifest["status"] != RUNNING:
             models[folder.model].append(folder)
         elif not settings.seeds or folder.seed in settings.seeds:
@@ -83,13 +84,18 @@ def read_results(path: Path, settings: Settings, benchmark: Benchmark | None = N
     return Source(path, table(rows), designs, types, tuple(left_out))
 
 
-def _score_folders(root: Path) -> Iterator[_Folder]:
-    """Yield the folders that hold task files, by path: <model>/<revision>, or experiments/<name> below it."""
+def _score_folders(root: Path, factors: Sequence[str]) -> Iterator[_Folder]:
+    """Yield the folders that hold task files, by path: <model>/<revision>, or experiments/<name> below it.
+
+    A run scored in several ways is a model for each, where a factor is a key of evaluation.
+    """
+    ways = [factor for factor in factors if factor.startswith("evaluation.")]
     for revision in sorted(p for p in root.glob("*/*") if p.is_dir()):
         for path in [revision, *sorted(p for p in revision.glob("experiments/*") if p.is_dir())]:
             manifest, of_seed = path / "run" / "manifest.json", SEED.match(revision.name)
             run = read_manifest(manifest) if manifest.exists() else None
             model = revision.parent.name + ("" if path == revision else f"/{path.name}")
+            model += "".join(f" {way}={factor_value(run.manifest, way)}" for way in ways if run)
             seed = run.seed if run else (of_seed[1] if of_seed else "")
             folder = _Folder(model, revision.name, path, run, seed)
             if not folder.files:
@@ -114,7 +120,8 @@ def _one_folder_per_seed(model: str, folders: list[_Folder], wanted: str) -> lis
             what = f"seed {folder.seed} of {model.partition('__')[2] or model}" if folder.seed else model
             raise UserError(
                 f"Two folders hold {what}: {first} and {folder.path}."
-                " Say which counts with revision=<name>, or move one away."
+                " Say which counts with revision=<name>, make what differs a factor"
+                " (factors=[pooler,attn,evaluation.<key>]), or move one away."
             )
     return folders
 

@@ -41,6 +41,19 @@ def test_a_seed_twice_names_both_folders(study, read_words, spread_scores):
     assert len(read_words(f"scores={study.root}", "revision=seed0@zzzz").compared.designs) == 2
 
 
+def test_a_run_scored_in_two_ways_is_two_designs_of_that_factor(study, read_words, spread_scores):
+    whole = study.run("eos-causal", spread_scores(0.3), evaluation__max_length_share=1.0)
+    whole.rename(whole.with_name("seed0@zzzz"))
+    study.run("eos-causal", spread_scores(0.2), evaluation__max_length_share=0.5)
+    with pytest.raises(UserError, match=r"Two folders hold seed 0 .*evaluation\.<key>"):
+        read_words(f"scores={study.root}")
+    result = read_words(f"scores={study.root}", "factors=[pooler,attn,evaluation.max_length_share]")
+    halved, first = result.compared.designs
+    assert (halved, first) == ("eos-causal max_length_share=0.5", "eos-causal max_length_share=1.0")
+    assert by_task(result, halved) == spread_scores(0.2)
+    assert by_task(result, first) == spread_scores(0.3)
+
+
 def test_foreign_folder(tmp_path, read_words, task_writer):
     for model, shift in (("org__one", 0.0), ("org__two", 0.1)):
         for task in ("SciFact", "STSBenchmark", "BIOSSES"):
