@@ -89,7 +89,7 @@ def _score_folders(root: Path, factors: Sequence[str]) -> Iterator[_Folder]:
 
     A run scored in several ways is a model for each, where a factor is a key of evaluation.
     """
-    ways = [factor for factor in factors if factor.startswith("evaluation.")]
+    ways = [factor for factor in factors if factor.partition(".")[0] == "evaluation"]
     for revision in sorted(p for p in root.glob("*/*") if p.is_dir()):
         for path in [revision, *sorted(p for p in revision.glob("experiments/*") if p.is_dir())]:
             manifest, of_seed = path / "run" / "manifest.json", SEED.match(revision.name)
