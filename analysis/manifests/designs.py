@@ -122,8 +122,8 @@ def _apart(label: str, twins: Sequence[Design]) -> dict[str, str]:
 def _name(design: Design, further: dict[str, str], usual: dict[str, str]) -> str:
     """Return `<pooler>-<attn>`, or the model's own name, with the values of further factors: `eos-bi tokens=mean`.
 
-    A factor that a design lacks, such as init.merge=none, is not named; of a run its study alone, without what a sweep
-    added before. further: key -> its word in the table; usual: key -> the value that needs no naming.
+    A factor that a design lacks, such as init.merge=none, is not named; of a run its study (`_studies`). further:
+    key -> its word in the table; usual: key -> the value that needs no naming.
     """
     name = f"{design.pooler}-{design.attn}" if design.pooler else design.model
     for word in design.study.split("+")[1:] if design.pooler else ():  # another encoder under the same two names
@@ -132,9 +132,15 @@ def _name(design: Design, further: dict[str, str], usual: dict[str, str]) -> str
     for key, word in further.items():
         value = design.factors.get(key, "absent")
         if value not in NOTHING and value != usual.get(key):
-            runs = value.split(",") if key in OTHER_RUNS and key != "init.merge" else []
-            name += f" {word}={','.join(run.partition('/')[0].rpartition('+')[2] for run in runs) or value}"
+            name += f" {word}={_studies(value) if key in OTHER_RUNS and key != 'init.merge' else value}"
     return name if design.trained or name.endswith(UNTRAINED) else f"{name}{UNTRAINED}"
+
+
+def _studies(runs: str) -> str:
+    """Return what tells named runs apart: the names of their studies, or the last word that a sweep added to each."""
+    studies = [run.partition("/")[0].split("+") for run in runs.split(",")]
+    ends = 0 if len({study[0] for study in studies}) == len(studies) > 1 else -1
+    return ",".join(study[ends] for study in studies)
 
 
 def _usual_values(designs: Iterable[Design]) -> dict[str, str]:

@@ -71,3 +71,5 @@ def test_a_run_is_named_by_its_study_without_what_a_sweep_added_before():
     runs = [f"lm+{k}-retrieval/mean-bi,lm+{k}-sts/mean-bi" for k in "ab"]
     two = designs(*({"adapter.experts": value} for value in runs))
     assert names(two) == ["mean-bi experts=a-retrieval,a-sts", "mean-bi experts=b-retrieval,b-sts"]
+    own = designs({"adapter.experts": "science+c45c/mean-bi,medical+d78e/mean-bi"}, {"adapter.experts": "none"})
+    assert names(own) == ["mean-bi experts=science,medical", "mean-bi"]
