@@ -79,14 +79,18 @@ def add_lora(backbone: PreTrainedModel, lora: dict[str, Any], seed: int) -> Any:
     """Wrap `backbone` in a PEFT model; base weights stay frozen, adapter weights are float32.
 
     lora: r, alpha, dropout, targets (names of linear layers). Returns the PEFT model; `backbone` is changed in place.
-    Raises `UserError` where a target is no linear layer.
+    Raises `UserError` where a target is no linear layer, and where PEFT takes it for the experts' tensors.
     """
     from peft import get_peft_model
 
     config = lora_config(backbone, lora)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        adapted = get_peft_model(backbone, config)
+        try:
+            adapted = get_peft_model(backbone, config)
+        except ValueError as error:
+            remedy = "Leave out the experts' layers, or give lora.dropout=0."
+            raise UserError(f"PEFT refuses lora.targets={lora['targets']}: {error} {remedy}") from error
     if elementwise(backbone) == "torch":
         fuse_lora(backbone)
     return adapted
@@ -98,8 +102,7 @@ def lora_config(backbone: PreTrainedModel, lora: dict[str, Any]) -> Any:
 
     linear = (torch.nn.Linear, Conv1D)  # GPT-2's layers of that name are linear ones with transposed weights
     names = sorted({name.rsplit(".", 1)[-1] for name, m in backbone.named_modules() if isinstance(m, linear)})
-    absent = sorted(set(lora["targets"]) - set(names))
-    if absent:
+    if absent := sorted(set(lora["targets"]) - set(names)):
         raise UserError(f"lora.targets names {absent}, not in this model. Give lora.targets=[{','.join(names)}].")
     transposed = any(isinstance(m, Conv1D) for m in backbone.modules())
     sizes = {"r": lora["r"], "lora_alpha": lora["alpha"], "lora_dropout": lora["dropout"]}
@@ -225,11 +228,8 @@ def factors_of(stage: Stage, backbone: nn.Module) -> dict[str, tuple[float, Tens
     file = stage.folder / ADAPTER
     with reading(file, AGAIN):
         tensors, named = load_file(file), PeftConfig.from_pretrained(str(file.parent))
-    unknown = [key for key in PLAIN if getattr(named, key, None)]
-    if unknown:
-        raise UserError(
-            f"The stage {stage.folder} is no plain LoRA ({unknown[0]}); such an adapter cannot be merged here."
-        )
+    if unknown := [key for key in PLAIN if getattr(named, key, None)]:
+        raise UserError(f"The stage {stage.folder} is no plain LoRA ({unknown[0]}), so it cannot be merged here.")
     scaling = named.lora_alpha / named.r
     names = [name for name, _ in backbone.named_modules() if check_target_module_exists(named, name)]
     wanted = [f"{PREFIX}{name}.lora_{part}.weight" for name in names for part in "AB"]

@@ -15,7 +15,7 @@ from encoders.encoder import Encoder
 from encoders.tokens import Batch
 from poolers.shared.base import EOS, PAD, TEXT
 from poolers.shared.registry import build_pooler
-from tests.families import FAMILIES, OLD, SIZES, TARGETS, save
+from tests.families import EXPERTS, FAMILIES, OLD, SIZES, TARGETS, save
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
@@ -100,6 +100,15 @@ def test_a_family_with_other_names_than_llama_s_is_refused_with_the_targets_that
     add_lora(backbone, {**lora, "targets": targets}, 0)
     adapted = {name.split(".lora_")[0] for name, p in backbone.named_parameters() if ".lora_" in name}
     assert len({name.split(".")[-1] for name in adapted}) == len(targets) > 2
+
+
+def test_experts_that_peft_does_not_adapt_with_dropout_are_refused():
+    """Shared experts are linear layers, those of the router one tensor of the same name."""
+    sizes = {**SIZES, **EXPERTS, "n_routed_experts": 4, "n_group": 1, "topk_group": 1, "num_key_value_heads": 4}
+    backbone = AutoModel.from_config(AutoConfig.for_model("glm4_moe", **sizes))
+    lora = plain(composed("train").lora)
+    with pytest.raises(UserError, match=r"PEFT refuses .* or give lora\.dropout=0\."):
+        add_lora(backbone, {**lora, "dropout": 0.1}, 0)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
