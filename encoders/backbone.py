@@ -61,8 +61,7 @@ def of_hub(model: dict[str, Any]) -> dict[str, Any]:
 
 def load_config(model: dict[str, Any]) -> Any:
     """Return the text configuration of `model`, its sliding windows taken out unless `model.sliding_window`."""
-    path = model_path(model["path"], weights=False)
-    whole = _loaded(path, AutoConfig, **of_hub(model))
+    whole = _loaded(model_path(model["path"], weights=False), AutoConfig, **of_hub(model))
     return _without_windows(whole.get_text_config(), model)
 
 

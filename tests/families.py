@@ -43,7 +43,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
 TARGETS = {"gpt2": ["c_attn", "c_fc"], "gpt_neox": ["query_key_value", "dense_h_to_4h"]}  # of the others q_proj, v_proj
 
 
-def save(family: str, folder: Path, **changes: float) -> None:
+def save(family: str, folder: Path, **changes: Any) -> None:
     """Write a decoder of the family with random weights. changes: of `SIZES`."""
     torch.manual_seed(0)
     settings = {**SIZES, **FAMILIES[family], **changes}

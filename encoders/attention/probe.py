@@ -22,10 +22,14 @@ def probe(backbone: PreTrainedModel, pattern: Pattern, longest: int | None = Non
     longest: tokens of a text at most; None: as many as the decoder has positions. Where the configuration names a
     shorter window, each layer is tried on a longer text; under a pattern of another kind, on one of `longest` tokens.
     """
+    config = backbone.config.get_text_config()
+    rope = getattr(config, "rope_parameters", None) or {}
+    if rope.get("rope_type") == "longrope" and (most := rope["original_max_position_embeddings"]) < (longest or 0):
+        raise UserError(f"Above {most} tokens a batch decides LongRoPE's angles of each text. Give max_length={most}.")
     _check_order(backbone, pattern)
     of_layers = pattern.of_layers(len(parts(backbone)[0]))
     other = bool(set(of_layers) - {earlier, whole_text})
-    near, width = range(PROBE_TOKENS), _far_width(backbone.config.get_text_config(), longest, other)
+    near, width = range(PROBE_TOKENS), _far_width(config, longest, other)
     allowed = [_allowed(mask_fn, PROBE_TOKENS, near) for mask_fn in of_layers]
     reached = torch.eye(PROBE_TOKENS)  # the tokens that a state depends on, over all layers and past them
     for may in allowed:

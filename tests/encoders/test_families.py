@@ -139,6 +139,15 @@ def test_what_cannot_be_shown_to_work_is_refused_in_one_line(tmp_path, family, a
         probe(backbone, pattern_of(cfg["attn"]))
 
 
+def test_longrope_is_refused_where_the_longest_text_of_a_batch_would_decide_about_all(tmp_path):
+    rope = {"rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [4.0] * 4, "rope_theta": 10000.0}
+    save("llama", tmp_path, rope_parameters={**rope, "original_max_position_embeddings": 10})
+    backbone, cfg = loaded(tmp_path, "bi")
+    probe(backbone, pattern_of(cfg["attn"]), longest=10)
+    with pytest.raises(UserError, match="Give max_length=10"):
+        probe(backbone, pattern_of(cfg["attn"]), longest=11)
+
+
 @pytest.mark.parametrize(("family", "attn"), [("bloom", "causal"), ("bloom", "bi"), ("mpt", "causal")])
 def test_a_family_whose_configuration_names_no_positions(tmp_path, family, attn):
     """ALiBi: the biases by distance take any length, MPT's up to max_seq_len; padding on either side moves nothing."""
