@@ -186,6 +186,8 @@ def is_finished(folder: Path, config: dict[str, Any]) -> bool:
     if not (folder / "manifest.json").exists():
         return False
     manifest = read_manifest(folder)
+    if manifest["seed"] != config["seed"]:
+        raise UserError(f"{folder} holds a run of seed {manifest['seed']}, copied or renamed. Move it away.")
     if differing := different_keys(manifest["config"], config):
         raise UserError(
             f"{folder} holds a run of another configuration ({'; '.join(differing[:4])}). "

@@ -126,6 +126,8 @@ def _train(config: Config, folder: Path, first: bool) -> None:
     else:
         objective.work.resize(choose(module, folder))
     if first:
+        if not config["resume"]:  # or the next command would go on from what this one shall replace
+            (folder / LAST).unlink(missing_ok=True)
         write_manifest(folder, manifest)
         print(announcement(folder, module, manifest), flush=True)
     # what other runs give it: evaluate.py untrained=also reads it there, wherever they lie by then
