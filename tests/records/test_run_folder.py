@@ -153,12 +153,14 @@ def test_what_is_swept_over_is_named_in_a_named_study():
 def test_a_folder_holds_one_configuration(tmp_path):
     config = plain(composed("train"))
     assert not is_finished(tmp_path, config)
-    write_manifest(tmp_path, {"config": config, "status": "running"})
+    facts = {"config": config, "seed": config["seed"]}
+    write_manifest(tmp_path, {**facts, "status": "running"})
     assert not is_finished(tmp_path, config)
-    write_manifest(tmp_path, {"config": config, "status": "finished"})
+    write_manifest(tmp_path, {**facts, "status": "finished"})
     assert is_finished(tmp_path, {**config, "runs_dir": "elsewhere"})
-    with pytest.raises(UserError, match="max_length: 64 -> 48"):
-        is_finished(tmp_path, {**config, "max_length": 48})
+    for key, value, message in (("max_length", 48, "max_length: 64 -> 48"), ("seed", 3, "of seed 0, copied")):
+        with pytest.raises(UserError, match=message):
+            is_finished(tmp_path, {**config, key: value})
 
 
 @pytest.mark.parametrize(
