@@ -66,7 +66,7 @@ def build_encoder(
     pattern = pattern_of(cfg["attn"])
     set_attention(backbone, pattern)
     prepend(backbone, parts(backbone)[0], template_of(cfg).prepended)
-    probe(backbone, pattern, round(cfg["max_length"] * max(1, cfg["evaluation"]["max_length_share"])))
+    probe(backbone, pattern, cfg["max_length"])
     shape = backbone.config.get_text_config()
     seed, experts = stream_seed(cfg["seed"], "head"), experts_of(backbone)
     pooler = build_pooler(cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, seed, experts).to(device)

@@ -34,12 +34,10 @@ def whole_text(queries: Tensor, keys: Tensor) -> Tensor:
 class Pattern(ABC):
     """The tokens that each token sees. Its fields are settings, the other keys of conf/attn/<name of its file>.yaml.
 
-    limits: setting -> what numbers it may be. alike: True where all layers are causal, or all bidirectional; families
-    take it whose layers cannot be switched one by one.
+    limits: setting -> what numbers it may be.
     """
 
     limits: ClassVar[Mapping[str, Limit]] = {}
-    alike: ClassVar[bool] = False
 
     @abstractmethod
     def of_layer(self, layer: int, layers: int) -> MaskFn:
@@ -72,7 +70,6 @@ class Causal(Pattern):
     """Every layer causal."""
 
     name = "causal"
-    alike: ClassVar[bool] = True
 
     def of_layer(self, layer: int, layers: int) -> MaskFn:
         """Always the tokens before."""
@@ -83,7 +80,6 @@ class Bidirectional(Pattern):
     """Every layer bidirectional."""
 
     name = "bi"
-    alike: ClassVar[bool] = True
 
     def of_layer(self, layer: int, layers: int) -> MaskFn:
         """Always the whole text."""

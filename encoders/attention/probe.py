@@ -18,7 +18,7 @@ PROBE_TOKENS = 6
 def probe(backbone: PreTrainedModel, pattern: Pattern, longest: int | None = None) -> None:
     """Refuse a decoder whose tokens do not see exactly what `pattern` says they see.
 
-    The states of the last layer are proved, and each layer by itself unless a pattern's layers are all `alike`.
+    The states of the last layer are proved, and each layer by itself unless all are causal.
     longest: tokens of a text at most; None: as many as the decoder has positions. Where the configuration names a
     shorter window, each layer is tried on a longer text; under a pattern of another kind, on one of `longest` tokens.
     """
@@ -35,7 +35,7 @@ def probe(backbone: PreTrainedModel, pattern: Pattern, longest: int | None = Non
     for may in allowed:
         reached = ((may.float() + torch.eye(PROBE_TOKENS)) @ reached > 0).float()
     found, wanted = [visible(backbone)], [reached.bool()]
-    if not pattern.alike:
+    if set(of_layers) != {earlier}:
         found += visible_in_layers(backbone)
         wanted += allowed
     if width > PROBE_TOKENS:
@@ -48,8 +48,8 @@ def probe(backbone: PreTrainedModel, pattern: Pattern, longest: int | None = Non
         raise UserError(
             f"{pattern} does not hold for {type(backbone).__name__} with {backbone.config._attn_implementation}: "
             f"{leaks} token pairs see what they must not, {lacking} do not see what they must. Use transformers >= "
-            "5.2, model.attn_implementation=unpadded, sdpa or eager and model.sliding_window=false, or a max_length "
-            "that the window holds."
+            "5.2, model.attn_implementation=unpadded, sdpa or eager and model.sliding_window=false, a max_length "
+            "that the window holds, or attn=causal for a hybrid of attention and other layers."
         )
 
 
@@ -93,7 +93,7 @@ def visible_in_layers(
     """Return [L, T, C] bool: whether layer l alone lets token i of `ids` [T] see the token at the place `changed[c]`.
 
     Every layer gets its own original and C copies of it, in each one token with its features rolled by one place; what
-    its attention makes of them is compared.
+    its attention makes of them is compared, or the layer where none says that it is attention, as in a hybrid.
     """
     layers, _ = parts(backbone)
     moved: list[Tensor] = []
@@ -107,10 +107,10 @@ def visible_in_layers(
         return rows.view_as(args[0]), *args[1:]
 
     def compare(_module: nn.Module, _args: Any, output: Any) -> None:
-        moved.append(_moved(output[0].view(count, width, -1)))
+        moved.append(_moved((output[0] if isinstance(output, tuple) else output).view(count, width, -1)))
 
     hooks = [layer.register_forward_pre_hook(disturb) for layer in layers]
-    hooks += [attentions(layer)[0].register_forward_hook(compare) for layer in layers]
+    hooks += [(attentions(layer) or [layer])[0].register_forward_hook(compare) for layer in layers]
     probed(backbone, ids.repeat(count, 1), hooks)
     return torch.stack(moved)
 

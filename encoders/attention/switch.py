@@ -65,13 +65,14 @@ def is_unpadded(backbone: PreTrainedModel) -> bool:
 def set_attention(backbone: PreTrainedModel, pattern: Pattern) -> None:
     """Let the tokens of each layer see what `pattern` says.
 
-    A decoder with causal layers keeps transformers' causal mask (`config.is_causal`), every other one gets the
+    A decoder with causal layers keeps transformers' causal mask (`config.is_causal`), others mostly get the
     bidirectional one; layers that are to see otherwise have it replaced. Raises `UserError` where the pattern does not
     fit the decoder or its kernel.
     """
     layers, _ = parts(backbone)
     of_layers = pattern.of_layers(len(layers))
-    usual = earlier if earlier in of_layers else whole_text
+    chunked = getattr(backbone.config, "attention_chunk_size", None)  # Llama 4's mask of chunks is causal always
+    usual = earlier if earlier in of_layers or chunked else whole_text
     kernel = backbone.config._attn_implementation
     if kernel not in TAKE_ANY and set(of_layers) - {earlier, whole_text}:
         raise UserError(

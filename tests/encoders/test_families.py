@@ -129,6 +129,7 @@ def test_read_straight_onto_a_device_is_the_same_bit_by_bit(folder, dtype):
         ("bloom", "bi_last", "attn=bi_last cannot switch single layers of BloomModel"),
         ("mpt", "bi", "MptModel does not run with attn=bi and eager"),
         ("mamba", "bi", "attn=bi does not hold for MambaModel"),
+        ("recurrent_gemma", "bi", "attn=bi does not hold for RecurrentGemmaModel"),  # a hybrid
     ],
 )
 def test_what_cannot_be_shown_to_work_is_refused_in_one_line(tmp_path, family, attn, message):
