@@ -3,7 +3,7 @@
 import csv
 import gzip
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from glob import escape, glob
 from itertools import chain
@@ -14,8 +14,7 @@ from cli.errors import UserError, reading
 from corpora.triples import BadRecordError, GradedReader, RecordReader, Triple, TripleMaker
 
 REMEDY = "Name another file in its place."
-Row = dict[str, Any]
-Rows = Iterator[tuple[int, Row]]
+Rows = Iterator[tuple[int, dict[str, Any]]]
 LONGEST_CELL = 2**28  # csv's own limit of 128 KiB is less than a document
 
 
@@ -52,6 +51,8 @@ def _jsonl(path: Path) -> Rows:
                 continue
             try:
                 row = json.loads(line)
+                if "\\u" in line:
+                    json.dumps(row, ensure_ascii=False).encode()  # refuses half of a pair of surrogates
             except ValueError as error:
                 raise UserError(f"{path}, line {number} is not JSON ({error}). Write one object a line.") from error
             if not isinstance(row, dict):
@@ -115,7 +116,7 @@ def records(data: dict[str, Any], reader: type[RecordReader]) -> Iterator[Any]:
         yield from chain([first], found)
 
 
-def made(rows: Iterable[tuple[int, Row]], make: RecordReader, place: str) -> Iterator[Any]:
+def made(rows: Rows, make: RecordReader, place: str) -> Iterator[Any]:
     """Yield what `make` makes of numbered records. Raises `UserError` with `place` and number for a bad one."""
     for number, row in rows:
         try:

@@ -57,8 +57,7 @@ def file_texts(data: Config) -> Iterator[tuple[str, str]]:
 
 def hub_texts(data: Config) -> Iterator[tuple[str, str]]:
     """`data=wikitext`, `data=wiki_sentences`: yield (text, name) of a hub data set, or of its copy in `data.path`.
-    Headings (" = History = ") are left out. Raises `UserError` where the hub cannot be reached and nothing is cached.
-    """
+    Headings (" = X = ") are left out. Raises `UserError` where the hub cannot be reached and nothing is cached."""
     split, column = load_split(data), data["column"]
     if column not in split.column_names:
         raise UserError(_no_column(data["path"] or data["dataset"], column, split.column_names))

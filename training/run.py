@@ -120,6 +120,7 @@ def _train(config: Config, folder: Path, first: bool) -> None:
     encoder, objective, kind, t = setup.encoder, module.objective, type(module.objective), module.cfg["trainer"]
     assert encoder.training, "dropout would be off"
     check_compared(module)
+    objective.held_out_rows()  # a held-out text that finds no room is refused before the first step
     manifest = opening_manifest(config, module, examples, setup.precision)
     if config["resume"] and (folder / LAST).exists():
         manifest = continued(manifest, read_manifest(folder))  # its checkpoint says the tokens of a forward pass

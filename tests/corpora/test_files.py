@@ -139,6 +139,7 @@ def test_several_files_and_globs_in_the_order_given(tmp_path):
 GOOD = '{"query": "q", "positive": "p"}\n'
 FAULTS = [
     ("a.jsonl", GOOD + '{"query": "q"', "a.jsonl, line 2 is not JSON .*one object a line"),
+    ("a.jsonl", GOOD + r'{"query": "q", "positive": "\ud800"}', "line 2 is not JSON .*surrogates not allowed"),
     ("a.jsonl", '{"query": "q", "postive": "p"}', "line 1 has no 'positive'; nearest is 'postive'. Rename it"),
     ("a.jsonl", GOOD + '{"positive": "p", "text": "q"}', "line 2 has no 'query'; it has 'text'. .*data.columns.query="),
     ("a.jsonl", GOOD[:-2] + ', "negative": ["n", 4]}', r"line 1 has int '4' as 'negative\[1\]'"),

@@ -56,10 +56,14 @@ def test_texts_that_max_length_cuts_are_counted_and_a_warm_up_longer_than_the_ru
 
 
 @pytest.mark.slow
-def test_a_run_that_compares_nothing_is_refused(cell, tmp_path):
+def test_a_run_that_compares_nothing_or_whose_held_out_query_has_no_room_is_refused(cell, tmp_path):
     rows = [{"query": f"the {i}", "positive": "always the same"} for i in range(20)]
     (tmp_path / "same.jsonl").write_text("\n".join(map(json.dumps, rows)))
     with pytest.raises(UserError, match="No query meets another document than its own"):
+        train_run(cell("mean", "bi", f"data.path='{tmp_path}/same.jsonl'"), tmp_path / "run")
+    rows = [{"query": f"q{i}", "positive": f"p{i}", **({} if i else {"instruction": "long " * 99})} for i in range(20)]
+    (tmp_path / "same.jsonl").write_text("\n".join(map(json.dumps, rows)))  # the first is held out
+    with pytest.raises(UserError, match="no room for the text"):
         train_run(cell("mean", "bi", f"data.path='{tmp_path}/same.jsonl'"), tmp_path / "run")
     assert not (tmp_path / "run" / "manifest.json").exists()
 
@@ -172,6 +176,9 @@ def test_a_damaged_checkpoint_is_named(cell, tmp_path, power_cut):
     (tmp_path / LAST).write_bytes((tmp_path / LAST).read_bytes()[:5000])
     with pytest.raises(UserError, match=r"last.ckpt cannot be read: .* Delete it: the same command then begins anew"):
         train_run(cell(), tmp_path)
+    with power_cut(1):
+        train_run({**cell(), "resume": False}, tmp_path)
+    assert not (tmp_path / LAST).exists(), "the next command must not go on from what was to be replaced"
 
 
 @pytest.mark.slow
