@@ -62,8 +62,8 @@ def apart(kept: list[Triple], held_out: Sequence[Triple], mix: bool) -> list[Tri
     for name, numbers in (by_source(kept) if mix else {"": range(len(kept))}).items():
         own = [i for i in numbers if not _shares_a_text(kept[i], texts, long)]
         if not own:
-            of = f"data.sources.{name}" if mix else "the data"
-            raise UserError(f"All examples of {of} share a text with a held-out one. Lower data.validation=.")
+            of = f"data.sources.{name}" if mix else "data"
+            raise UserError(f"All examples of {of} share a text with a held-out one. Lower {of}.validation.")
         left += own
     if len(left) < len(kept) or labels:
         stay = f"; {len(labels):,} positives of {MANY} queries or more stay" if labels else ""
