@@ -139,7 +139,7 @@ def test_repeated_records_and_answers_are_not_trained_on_where_one_is_held_out(c
     of_labels = [Triple(f"q{i}", f"name of label {i % 3}") for i in range(60)]
     assert [len(part) for part in split(of_labels, {"validation": 7})] == [53, 7], "all share a positive"
     assert "0 examples share a text with held-out ones: not trained on; 3 positives of 10" in capsys.readouterr().err
-    with pytest.raises(UserError, match="All examples of the data share a text with a held-out one"):
+    with pytest.raises(UserError, match="All examples of data share a text with a held-out one"):
         split([Triple("q", f"a{i}") for i in range(9)], {"validation": 3})
 
 
