@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from analysis.formats import count_of, p_is, p_text
-from analysis.statistics.seeds import FEWEST_SEEDS, SAME_DESIGN
+from analysis.statistics.seeds import FEWEST_SEEDS, FEWEST_TASKS, SAME_DESIGN
 from analysis.tables.compared_pairs import BOTH, TASKS_ONLY
 from analysis.tables.comparison import Comparison
 from analysis.tables.marks import seeds_text
@@ -15,11 +15,11 @@ NAMED = 4
 def verdict(compared: Comparison) -> str:
     """Return which pairs differ over tasks and seeds (Holm), else the closest, and what 80 % of studies find.
 
-    With fewer than three seeds of every design it is what Wilcoxon says over tasks, and what that speaks of.
+    Where no pair has the seeds and tasks of that test, it is what Wilcoxon says over tasks, and what that speaks of.
     """
     pairs = compared.main_pairs
     if (pairs["n_zero"] == pairs["n_tasks"]).all():
-        return "The designs have equal scores on every task, so there is nothing to test."
+        return "The designs have equal mean scores on every task, so there is nothing to test."
     if pairs["p"].isna().all():
         return _over_tasks(pairs, compared)
     found = pairs[pairs["significant"] == BOTH].sort_values("p")
@@ -67,11 +67,12 @@ def _over_tasks(pairs: pd.DataFrame, compared: Comparison) -> str:
     sizes = "closest " * (found.empty and len(pairs) > 1) + _sizes(shown, compared, "p_wilcoxon")
     apart, runs = SAME_DESIGN
     why = f"p <= 0.05 also for {apart} of {runs} pairs of runs of one design in this program's study"
-    if pairs["copies"].any():
+    if shown["copies"].all():
         why = "their scores are equal with every seed, so these are copies of one run"
     few = int(np.max(pairs["n_seeds"]))
     return (
         f"{_differ(pairs, compared, len(found))} by Wilcoxon over tasks:"
         f" {sizes}. It speaks of these checkpoints only: {why}, and a statement"
-        f" about designs takes {FEWEST_SEEDS} seeds of each ({few or 'none'} here)."
+        f" about designs takes {FEWEST_SEEDS} seeds of each ({few or 'none'} here) and {FEWEST_TASKS} tasks"
+        f" ({pairs['n_tasks'].max()})."
     )

@@ -14,6 +14,7 @@ from analysis.statistics.arrays import Bools, Floats, Ints
 from analysis.statistics.intervals import student_reach
 
 FEWEST_SEEDS = 3  # of each design, for a statement about designs
+FEWEST_TASKS = 5  # with fewer and many seeds the degrees of freedom of tasks are too rough: docs/statistics.md
 SAME_DESIGN = (65, 315)  # pairs of runs of one design with p <= .05 over 56 tasks, of all: `make study`, ten seeds
 NOISE = 1e-24  # squares below it are float noise of scores within 1
 OTHERS = 2  # degrees of freedom that the seeds of all designs are worth beside a design's own
@@ -56,7 +57,7 @@ class Spreads:
 @dataclass(frozen=True)
 class SeedTest:
     """The test of P pairs, each field [..., P]; nan where a design has fewer than FEWEST_SEEDS runs, or both
-    are copies of one run, or there is one task.
+    are copies of one run, or there are fewer than FEWEST_TASKS.
 
     `n_seeds`: runs of the design with fewer; 1 where those of both are `copies`. `mean`: second minus first. `error`:
     its standard error with each design's own variance of seeds, `df`: its degrees of freedom; `error_shrunk`,
@@ -111,7 +112,7 @@ def pair_test(of: Spreads, first: Ints, second: Ints) -> SeedTest:
     alike = of.one_run[..., first] & of.one_run[..., second] & (fewer > 1)
     differences = of.means[..., second, :] - of.means[..., first, :]
     tasks = differences.shape[-1]
-    unknown = (fewer < FEWEST_SEEDS) | alike | (tasks < 2)
+    unknown = (fewer < FEWEST_SEEDS) | alike | (tasks < FEWEST_TASKS)
     with np.errstate(invalid="ignore", divide="ignore"):
         of_tasks = differences.var(axis=-1, ddof=1) / tasks if tasks > 1 else np.full(fewer.shape, np.nan)
     of_tasks = np.where(of_tasks * tasks < NOISE, 0.0, of_tasks)

@@ -14,7 +14,7 @@ from analysis.formats import count_of, level, p_is, p_text
 from analysis.manifests.designs import names_of
 from analysis.names import listed, suggest
 from analysis.render import BEST, Section
-from analysis.statistics.seeds import FEWEST_SEEDS
+from analysis.statistics.seeds import FEWEST_SEEDS, FEWEST_TASKS
 from analysis.tables.compared_pairs import BOTH, compare_pairs, corrected_pairs, from_design, pairs_among
 from analysis.tables.comparison import Comparison
 from analysis.tables.marks import family_text
@@ -135,11 +135,11 @@ def _changed_by_source(compared: Comparison, claims: list[Claim], tests: pd.Data
     """Say of which claims on all tasks the significance changes where sources of tasks are the units."""
     coarse = by_source(compared)
     of_all = [claim for claim in claims if claim.type == compared.last]
-    fine = tests[tests["type"] == compared.last]
-    if coarse is None or fine["p"].isna().all():
+    fine = tests["type"] == compared.last
+    if coarse is None or tests[fine]["p"].isna().all() or coarse.pairs["p"].isna().all():
         return []
-    fine, rough = _one_family(fine, compared), _tests(coarse, of_all)
-    rows = [(_judged(claim, fine), _judged(claim, rough)) for claim in of_all]
+    rough = _one_family(pd.concat([_tests(coarse, of_all), tests[~fine]], ignore_index=True), compared)
+    rows = [(_judged(claim, tests), _judged(claim, rough)) for claim in of_all]
     changed = [row for before, row in rows if _shown_by(row) != _shown_by(before)]
     holms = [row["p_equivalent_holm" if row["kind"] == LEVEL else "p_holm"] for row in changed]
     pairs = compared.pair_texts(pd.DataFrame(changed, columns=["first", "second"]))
@@ -172,7 +172,7 @@ def _judged(claim: Claim, tests: pd.DataFrame) -> dict[str, Any]:
     if test["n_seeds"] < FEWEST_SEEDS:
         return row | {"verdict": f"no claim: {test['n_seeds']} of {FEWEST_SEEDS} seeds"}
     if np.isnan(test["p"]):
-        return row | {"verdict": "no claim: not tested over seeds"}
+        return row | {"verdict": f"no claim: {test['n_tasks']} of {FEWEST_TASKS} tasks"}
     if claim.published is not None:
         same = "same" if (claim.published > 0) == higher else "opposite"
         row["sign"] = same if significant else NO_DIFFERENCE

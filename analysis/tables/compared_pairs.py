@@ -15,7 +15,7 @@ from analysis.statistics.arrays import Floats, Ints, rounded
 from analysis.statistics.correction import holm, passes
 from analysis.statistics.intervals import mean_and_error, student_reach, typical_difference
 from analysis.statistics.power import components, detectable
-from analysis.statistics.seeds import FEWEST_SEEDS, Spreads, outside, pair_test, reach, spreads, two_sided
+from analysis.statistics.seeds import FEWEST_SEEDS, FEWEST_TASKS, Spreads, outside, pair_test, reach, spreads, two_sided
 from analysis.statistics.wilcoxon import signed_rank
 
 ALL = "All"
@@ -38,11 +38,11 @@ def compare_pairs(
     matrix: tasks x designs, designs in config order; blocks: type -> its tasks, the last one the main family; frame:
     long, the scores by seed. Columns, differences second minus first, scores between 0 and 1:
     `type, first, second, mean_difference`; `low, high`: its interval of level 1 - alpha, over tasks only where one of
-    them has fewer than three seeds; `p, p_holm`: of the primary test, nan there; `p_wilcoxon, p_wilcoxon_holm`;
-    `significant`: BOTH, TASKS_ONLY (Wilcoxon's Holm p passes alone) or NO. Then `p_equivalent, p_equivalent_holm,
-    equivalent` within `rope`; `detectable` in four of five studies of these tasks and seeds at alpha / `family_size`,
-    or / `named`, where so many of the pairs will be the family; the fields of `SeedTest`; those of `SignedRank`; the
-    Hodges-Lehmann difference with its interval.
+    them has fewer than three seeds, or the type fewer than five tasks; `p, p_holm`: of the primary test, nan there;
+    `p_wilcoxon, p_wilcoxon_holm`; `significant`: BOTH, TASKS_ONLY (Wilcoxon's Holm p passes alone) or NO. Then
+    `p_equivalent, p_equivalent_holm, equivalent` within `rope`; `detectable` in four of five studies of these tasks and
+    seeds at alpha / `family_size`, or / `named`, where so many of the pairs will be the family; the fields of
+    `SeedTest`; those of `SignedRank`; the Hodges-Lehmann difference with its interval.
     """
     names = np.array(matrix.columns, dtype=object)
     places = pair_places(names, control)
@@ -77,14 +77,14 @@ def _detectable(of: Spreads, first: Ints, second: Ints, level: float) -> Floats:
     """Return `detectable` [P] of the pairs with their own seeds; nan where these are too few."""
     seeds, found = np.stack([of.counts[first], of.counts[second]]), np.full(len(first), np.nan)
     known = with_components(of, first, second)
-    if known.any() and of.means.shape[-1] > 1:
+    if known.any():
         found[known] = detectable(components(of, first[known], second[known]), level, seeds[:, known])
     return found
 
 
 def with_components(of: Spreads, first: Ints, second: Ints) -> np.ndarray:
-    """Return which pairs [P] have components of variance: three seeds each, and not one run alone on both sides."""
-    enough = of.counts >= FEWEST_SEEDS
+    """Return which pairs [P] are tested: three seeds each, not one run alone on both sides, and five tasks."""
+    enough = (of.counts >= FEWEST_SEEDS) & (of.means.shape[-1] >= FEWEST_TASKS)
     return enough[first] & enough[second] & ~(of.one_run[first] & of.one_run[second])
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 
 from analysis.drawings.style import BLACK, BLUE, VERMILLION
 from analysis.formats import count_of
-from analysis.statistics.seeds import FEWEST_SEEDS
+from analysis.statistics.seeds import FEWEST_SEEDS, FEWEST_TASKS
 from analysis.tables.compared_pairs import BOTH, NO, TASKS_ONLY
 
 STAR, DAGGER = "*", "†"
@@ -30,11 +30,11 @@ def marked(text: str, significant: str) -> str:
 
 
 def marks_text(tests: pd.DataFrame, dagger: str = "Wilcoxon") -> str:
-    """Return what the marks mean; with fewer than three seeds of each design none can be over seeds."""
+    """Return what the marks mean; of tests none of which is over seeds what such a test takes."""
     text = f"{DAGGER}: {dagger} over tasks only (these checkpoints)"
-    if (tests["n_seeds"] >= FEWEST_SEEDS).any():
+    if tests["p"].notna().any():
         return f"{STAR}: significant over tasks and seeds, {text}"
-    return f"{text}; a test over seeds takes {FEWEST_SEEDS} of each design"
+    return f"{text}; a test over seeds takes {FEWEST_SEEDS} of each design and {FEWEST_TASKS} tasks"
 
 
 def family_text(tests: pd.DataFrame, what: str = "pair") -> str:

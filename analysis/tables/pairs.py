@@ -17,7 +17,6 @@ from analysis.drawings.style import BLACK, LINE
 from analysis.formats import level, p_text
 from analysis.render import Section, Table
 from analysis.statistics.correction import passes
-from analysis.statistics.seeds import FEWEST_SEEDS
 from analysis.tables.compared_pairs import from_design, pairs_among
 from analysis.tables.comparison import Comparison
 from analysis.tables.marks import LEGEND, LOOKS, family_text, marked, marks_text, seeds_text
@@ -65,7 +64,7 @@ def _noted(compared: Comparison) -> pd.DataFrame:
 def pair_table(compared: Comparison) -> Table:
     """One row per pair on all tasks: the difference with its mark, interval, p and Holm's p of both tests."""
     rows, unit = compared.main_pairs.iloc[compared.leading(compared.main_pairs)], compared.unit
-    margin, seeds = unit.margin(compared.settings.rope), bool(rows["n_seeds"].max() >= FEWEST_SEEDS)
+    margin, seeds = unit.margin(compared.settings.rope), bool(rows["p"].notna().any())
     names = {name: title for name, title in COLUMNS.items() if seeds or "wilcoxon" in name}
     differences = zip(map(unit.signed, rows["mean_difference"]), rows["significant"], strict=True)
     columns = _sized(rows, compared, [marked(*both) for both in differences])

@@ -31,11 +31,11 @@ def section(compared: Comparison) -> Section | None:
 
 
 def power_table(compared: Comparison) -> pd.DataFrame | None:
-    """Return the rows `seeds, median, smallest, largest` over the pairs on all tasks; None without three seeds."""
+    """Return the rows `seeds, median, smallest, largest` over the pairs on all tasks; None where none is tested."""
     matrix = compared.matrix.loc[compared.blocks[compared.last]]
     of, places = spreads(seed_cube(compared.frame, matrix)), pair_places(list(matrix.columns), compared.control)
     known = with_components(of, *places)
-    if not known.any() or len(matrix) < 2:
+    if not known.any():
         return None
     level = compared.settings.alpha / len(places[0])
     seeds = np.broadcast_to(SEEDS[:, None], (2, len(SEEDS), len(places[0])))

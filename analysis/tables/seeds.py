@@ -8,7 +8,7 @@ import pandas as pd
 from analysis.render import Section
 from analysis.statistics.arrays import Ints
 from analysis.statistics.correction import passes
-from analysis.statistics.seeds import FEWEST_SEEDS, compare_runs, copies, two_sided
+from analysis.statistics.seeds import FEWEST_SEEDS, FEWEST_TASKS, compare_runs, copies, two_sided
 from analysis.statistics.wilcoxon import signed_rank
 from analysis.tables.compared_pairs import seed_cube
 from analysis.tables.comparison import Comparison
@@ -49,7 +49,7 @@ def same_design(compared: Comparison) -> list[str]:
         one, other = scores[..., :side], scores[..., side:]
         ranks = signed_rank(other.mean(axis=2) - one.mean(axis=2))
         tasks.append(passes(ranks.p, settings.alpha))
-        if side >= FEWEST_SEEDS:
+        if side >= FEWEST_SEEDS and len(of) >= FEWEST_TASKS:
             seeds.append(passes(two_sided(compare_runs(one, other)), settings.alpha))
     both = f", the test over tasks and seeds in {100 * np.concatenate(seeds).mean():.1f} %" if seeds else ""
     return [

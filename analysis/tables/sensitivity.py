@@ -8,6 +8,7 @@ from analysis.formats import count_of, p_is
 from analysis.names import listed
 from analysis.render import Section
 from analysis.scores.tasks import source_of
+from analysis.statistics.seeds import FEWEST_TASKS
 from analysis.tables.compared_pairs import BOTH, compare_pairs, without_one_task
 from analysis.tables.comparison import Comparison
 
@@ -23,7 +24,7 @@ def section(compared: Comparison) -> Section | None:
 
 def _clusters(compared: Comparison) -> list[str]:
     coarse = by_source(compared)
-    if coarse is None or coarse.pairs["p"].isna().all():  # too few seeds: nothing was tested
+    if coarse is None or coarse.pairs["p"].isna().all():  # too few seeds or sources: nothing was tested
         return []
     return [
         f"With the {len(coarse.matrix)} sources of the {len(compared.matrix)} tasks as units, significant over sources"
@@ -54,7 +55,7 @@ def _left_out(compared: Comparison) -> list[str]:
     """Say of each significant pair without which task its p is largest."""
     tasks, pairs = compared.blocks[compared.last], compared.main_pairs
     found = pairs[pairs["significant"] == BOTH]
-    if found.empty or len(tasks) < 3:
+    if found.empty or len(tasks) <= FEWEST_TASKS:
         return []
     if len(tasks) * len(pairs) > MOST_LEFT_OUT:
         return [f"Not tried without one task at a time: {len(pairs):,} pairs on {len(tasks)} tasks would take minutes."]

@@ -9,7 +9,7 @@ from analysis.settings import Settings
 from analysis.statistics.arrays import DECIMALS, Floats
 from analysis.statistics.contrasts import effect_contrasts
 from analysis.statistics.interaction import OverSeeds, effect_over_seeds
-from analysis.statistics.seeds import FEWEST_SEEDS, spreads
+from analysis.statistics.seeds import FEWEST_SEEDS, FEWEST_TASKS, spreads
 from analysis.statistics.sign_flip import sign_flip
 from analysis.tables.compared_pairs import corrected, seed_cube
 from analysis.tables.crossings import Crossing, crossing_of
@@ -57,7 +57,7 @@ def effect_tests(
 
     scores: type -> [n tasks, cells]; by_seed: type -> [cells, n tasks, seeds]. Columns: type, effect, n_tasks; those of
     `effect_test` over tasks, whose p is `p_permutation`; those of `effect_over_seeds` (n_seeds, F_seeds, df_seeds,
-    df_error_seeds), whose p is `p`, nan where a cell has fewer than three seeds; and those of `corrected`.
+    df_error_seeds), whose p is `p`, nan below three seeds of each cell and five tasks; and those of `corrected`.
     """
     contrasts = effect_contrasts({name: len(levels) for name, levels in crossing.levels.items()})
     rows = []
@@ -65,7 +65,8 @@ def effect_tests(
         runs = spreads(np.empty((*values.T.shape, 0)) if by_seed is None else by_seed[kind])
         for effect, columns in contrasts.items():
             row, seeds = effect_test(values @ columns), effect_over_seeds(runs, columns)
-            known = vars(seeds if seeds.n_seeds >= FEWEST_SEEDS else OverSeeds(seeds.n_seeds))
+            enough = seeds.n_seeds >= FEWEST_SEEDS and len(values) >= FEWEST_TASKS
+            known = vars(seeds if enough else OverSeeds(seeds.n_seeds))
             rows.append({"type": kind, "effect": " x ".join(effect), **row, **known})
     tests = pd.DataFrame(rows).rename(columns={"p": "p_permutation", "p_seeds": "p"})
     return corrected(tests, alpha, "permutation")
