@@ -54,15 +54,13 @@ def unit(vectors):
 def brute_force(triples, texts, vectors, rule, window):
     """The negatives and cosines of each query by sorting all cosines; of several positives the lowest cosine counts."""
     queries, documents = map(unit, vectors)
-    mined, most = [], 2  # the library leaves room for as many positives as a query of these pairs has at most
+    mined = []
     for t, q in zip(triples, queries, strict=True):
         positives = {other.positive for other in triples if other.query == t.query}
         cosine = {text: float(q @ d) for text, d in zip(texts, documents, strict=True)}
         lowest = min(cosine[text] for text in positives)
-        ranks = sorted(texts, key=lambda text: -cosine[text])[: window[1] + 1 + most]
-        left = [text for text in ranks if text not in positives and not rule(lowest, cosine[text])]
-        left = left[window[0] - 1 : window[1] + 1][:4]  # one more, for the query that is a document
-        left = [text for text in left if text != t.query][:3]
+        ranks = sorted({*texts} - {*positives, t.query}, key=lambda text: -cosine[text])[: window[1]]
+        left = [text for text in ranks if not rule(lowest, cosine[text])][window[0] - 1 :][:3]
         mined.append((left, [cosine[t.positive], *(cosine[text] for text in left)]))
     return mined
 

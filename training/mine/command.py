@@ -97,6 +97,10 @@ class Sides:
         self.queries = [of_number[k] for k in range(len(of_number))]
         texts = [t.positive for t in triples] + [n for t in triples for n in t.negatives]
         self.place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        self.taken: dict[str, list[int]] = defaultdict(list)  # query -> documents that are no negatives of it
+        for t in triples:
+            self.taken[t.query] += [self.place[text] for text in (t.positive, t.query) if text in self.place]
+        self.compared = 0  # queries so far
 
     def encode_query(self, numbers: Sequence[str], **_: Any) -> Tensor:
         """Return [Q, E] unit vectors of the queries of these numbers, all of them in order."""
@@ -113,10 +117,17 @@ class Sides:
         starts = range(0, len(items), block)
         return torch.cat([encode(items[start : start + block]).to(self.device) for start in starts])
 
-    @staticmethod
-    def similarity(queries: Tensor, documents: Tensor) -> Tensor:
-        """Return [Q, K] cosines of unit vectors."""
-        return queries @ documents.T
+    def similarity(self, queries: Tensor, documents: Tensor) -> Tensor:
+        """Return [B, K] cosines of the next B queries; -inf below `last_rank`, and of what is no negative of a query.
+
+        The library counts ranks with these, and as many for each query as one of them has positives.
+        """
+        cosines, block = queries @ documents.T, self.queries[self.compared : self.compared + len(queries)]
+        self.compared += len(queries)
+        for row, t in enumerate(block):
+            cosines[row, self.taken[t.query]] = -torch.inf
+        least = cosines.topk(min(self.cfg["last_rank"], len(documents)), dim=1).values[:, -1:]
+        return cosines.masked_fill(cosines < least, -torch.inf)
 
     @staticmethod
     def similarity_pairwise(queries: Tensor, documents: Tensor) -> Tensor:
@@ -144,15 +155,14 @@ def mined(sides: Sides, triples: Sequence[Triple], cfg: Config) -> list[tuple[Tr
     rules = {theirs: cfg[ours] for ours, theirs in RULES.items()}
     rules["relative_margin"] = None if cfg["percent"] is None else 1 - cfg["percent"]
     model: Any = sides  # the library calls these methods alone
-    own = any(t.query in sides.place for t in sides.queries)  # a candidate more, since a query's own text is taken out
     random.seed(stream_seed(cfg["seed"], "mine"))
     found = mine_hard_negatives(
         Dataset.from_dict(dict(zip(("query", "positive"), map(list, zip(*pairs, strict=True)), strict=True))),
         model,
         corpus=list(sides.place),
         range_min=cfg["first_rank"] - 1,
-        range_max=cfg["last_rank"] + own,
-        num_negatives=cfg["negatives"] + own,
+        range_max=cfg["last_rank"],
+        num_negatives=cfg["negatives"],
         sampling_strategy=cfg["sample"],
         faiss_batch_size=cfg["block"],
         output_format="labeled-list",
@@ -160,15 +170,7 @@ def mined(sides: Sides, triples: Sequence[Triple], cfg: Config) -> list[tuple[Tr
         **rules,
     )
     of_query = {row["query"]: row["positive"][1:] for row in found}
-    return [(t, _others(t, of_query.get(str(sides.number[t.instruction, t.query]), ()), cfg)) for t in triples]
-
-
-def _others(t: Triple, found: Sequence[str], cfg: Config) -> list[str]:
-    """Return what was found for a query without its own text, or without one that was found in its place."""
-    others = [text for text in found if text != t.query]
-    if len(others) > cfg["negatives"]:
-        others.pop(random.randrange(len(others)) if cfg["sample"] == "random" else -1)
-    return others
+    return [(t, of_query.get(str(sides.number[t.instruction, t.query]), [])) for t in triples]
 
 
 def record(sides: Sides, t: Triple, negatives: list[str]) -> Config:
