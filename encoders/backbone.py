@@ -135,10 +135,8 @@ def load_tokenizer(model: dict[str, Any]) -> PreTrainedTokenizerBase:
     """Return the fast tokenizer of `model`. Raises `UserError` where there is none, or one that knows no words."""
     tokenizer = _loaded(model_path(model["path"]), AutoTokenizer, **of_hub(model))
     if set(tokenizer.get_vocab()) <= {*tokenizer.get_added_vocab(), *tokenizer.all_special_tokens}:
-        raise UserError(
-            f"The tokenizer of {model['path']} has no vocabulary, so every text would be the same tokens. "
-            f"{TOKENIZER_FILES}"
-        )
+        fault = "has no vocabulary, so every text would be the same tokens"
+        raise UserError(f"The tokenizer of {model['path']} {fault}. {TOKENIZER_FILES}")
     _check_reach(tokenizer, model["path"], load_config(model).vocab_size)
     if not tokenizer.is_fast:
         raise UserError(f"The tokenizer of {model['path']} has no tokenizer.json; token roles need its offsets.")
@@ -155,17 +153,14 @@ def _check_reach(tokenizer: PreTrainedTokenizerBase, path: str, size: int) -> No
     others = {word for role, word in roles.items() if role not in PreTrainedTokenizerBase.SPECIAL_TOKENS_ATTRIBUTES}
     of_text = [f"{word!r} ({token})" for token, word in beyond if word in added and word not in others]
     if any(word not in added for _, word in beyond):
-        raise UserError(
-            f"The tokenizer of {path} gives tokens up to {beyond[-1][0]}, and the model has {size}: it is that of "
-            f"another model. {TOKENIZER_FILES}"
-        )
+        fault = f"gives tokens up to {beyond[-1][0]}, and the model has {size}: it is that of another model"
+        raise UserError(f"The tokenizer of {path} {fault}. {TOKENIZER_FILES}")
     if of_text:
         pad = "; as the pad token take one that is there, tokenizer.pad_token = tokenizer.eos_token"
-        raise UserError(
-            f"The tokenizer of {path} was given {_some(of_text)}, and the model has embeddings for {size} tokens, from "
-            "0. Resize them and save both, model.resize_token_embeddings(len(tokenizer))"
-            f"{pad if any(word == tokenizer.pad_token for _, word in beyond) else ''}."
-        )
+        pad = pad if any(word == tokenizer.pad_token for _, word in beyond) else ""
+        fault = f"was given {_some(of_text)}, and the model has embeddings for {size} tokens, from 0"
+        mend = f"Resize them and save both, model.resize_token_embeddings(len(tokenizer)){pad}"
+        raise UserError(f"The tokenizer of {path} {fault}. {mend}.")
 
 
 def _loaded(path: str, auto: Any, **settings: Any) -> Any:
@@ -205,9 +200,8 @@ def check_filled(decoder: PreTrainedModel, path: str, info: Mapping[str, Any]) -
     kind, left = type(decoder).__name__, list(info["unexpected_keys"])
     if missing := info["missing_keys"]:
         others = f" They hold {_some(left)} instead." if left else ""
-        raise UserError(
-            f"The weights of {path} lack {len(missing)} tensors of {kind}: {_some(missing)}.{others} {ANEW}"
-        )
+        fault = f"lack {len(missing)} tensors of {kind}: {_some(missing)}"
+        raise UserError(f"The weights of {path} {fault}.{others} {ANEW}")
     shapes = [f"{name} {list(there)}, not {list(here)}" for name, there, here in info["mismatched_keys"]]
     children, usual = {name.split(".")[0] for name in decoder.state_dict()}, f"{decoder.base_model_prefix}."
     inside = [name for name in left if name.removeprefix(usual).split(".")[0] in children]
@@ -240,9 +234,10 @@ def _some(names: Iterable[str]) -> str:
     return ", ".join(ordered[:3]) + (", ..." if len(ordered) > 3 else "")
 
 
-def without_dropout(decoder: nn.Module) -> None:
-    """Set every rate of dropout in `decoder` to zero: its configuration alone decides what a run drops."""
-    for module in decoder.modules():
-        for name, value in vars(module).items():
-            if isinstance(value, float) and ("drop" in name or (name == "p" and isinstance(module, nn.Dropout))):
-                setattr(module, name, 0.0)
+def without_dropout(decoder: PreTrainedModel) -> None:
+    """Set every rate of dropout, and of routers' noise, to zero: a run's configuration alone decides what it drops."""
+    for owner in (*decoder.modules(), decoder.config):  # Falcon's layers read the configuration in each pass
+        for name, value in list(vars(owner).items()):
+            noise = "drop" in name or "jitter" in name or (name == "p" and isinstance(owner, nn.Dropout))
+            if noise and isinstance(value, float):
+                setattr(owner, name, 0.0)

@@ -20,7 +20,7 @@ from records.manifest import VERSIONS
 
 ROOT = Path(__file__).resolve().parent.parent
 Config = dict[str, Any]
-TOKENIZER_FILES = ("tokenizer", "special_tokens", "vocab", "merges")  # how their names begin
+TOKENIZER_FILES = ("tokenizer", "special_tokens", "added_tokens", "vocab", "merges", "spiece", "sentencepiece")  # begin
 # of config.json: who wrote the file and how, which nothing that is computed here depends on
 OF_THE_FILE = ("transformers_version", "_name_or_path", "architectures", "torch_dtype", "dtype")
 
@@ -43,9 +43,11 @@ def base_revision(model: Config) -> dict[str, str]:
 
 
 def base_fingerprints(model: Config) -> dict[str, str]:
-    """sha256 of the base weights' files, of the tokenizer's, and of config.json's values: the keys of `BASE`."""
+    """sha256 of the base's weights, of its tokenizer's files, and of config.json's values and its own code: `BASE`."""
     path = base_folder(model)
     written = json.loads((path / "config.json").read_text(encoding="utf-8"))
+    if model["trust_remote_code"]:
+        written["code"] = of_files(path.glob("*.py"))
     return {
         "base_weights_sha256": of_files(sorted(path.glob("*.safetensors"))),
         "tokenizer_sha256": of_files(p for p in path.iterdir() if p.name.startswith(TOKENIZER_FILES)),

@@ -10,10 +10,10 @@ from safetensors.torch import load_file
 
 from cli.errors import UserError, reading
 from encoders.adapter import REMEDY, adapter_files, is_mixture, load_adapter, merge_stages, of_adapter
-from encoders.attention.pattern import pattern_of
+from encoders.attention.pattern import earlier, pattern_of
 from encoders.attention.prepending import prepend
 from encoders.attention.probe import probe
-from encoders.attention.switch import parts, set_attention
+from encoders.attention.switch import attentions, parts, set_attention
 from encoders.backbone import check_names, load_backbone, load_tokenizer
 from encoders.compiled import compile_layers
 from encoders.encoder import Encoder, experts_of, prove_routers
@@ -56,8 +56,6 @@ def build_encoder(
     if stages:
         refuse_quantised(cfg, "init.merge=")
         check_base({stage.folder: stage.manifest for stage in stages}, base_fingerprints(cfg["model"]))
-    for pooler_config in (cfg["pooler"], *others):
-        refuse_blind(pooler_config, cfg["attn"]["name"])
     padding = any(map(reads_padding, (cfg["pooler"], *others)))
     # straight to a GPU, or each process would hold all weights in host memory first
     backbone = load_backbone(cfg["model"], precision.weights, padding, None if device.type == "cpu" else device)
@@ -65,9 +63,15 @@ def build_encoder(
     backbone.to(device)  # type: ignore[arg-type]
     pattern = pattern_of(cfg["attn"])
     set_attention(backbone, pattern)
-    prepend(backbone, parts(backbone)[0], template_of(cfg).prepended)
+    layers = parts(backbone)[0]
+    if cfg["padding_side"] == "left" and not all(map(attentions, layers)):  # a recurrent layer reads padding before it
+        raise UserError("padding_side=left: a layer of this base may read padding. Give padding_side=right.")
+    prepend(backbone, layers, template_of(cfg).prepended)
     probe(backbone, pattern, cfg["max_length"])
     shape = backbone.config.get_text_config()
+    causal = [mask_fn is earlier for mask_fn in pattern.of_layers(shape.num_hidden_layers)]
+    for pooler_config in (cfg["pooler"], *others):
+        refuse_blind(pooler_config, all(causal[: pooler_config.get("layer", len(causal)) + 1]))
     seed, experts = stream_seed(cfg["seed"], "head"), experts_of(backbone)
     pooler = build_pooler(cfg["pooler"], shape.hidden_size, shape.num_hidden_layers, seed, experts).to(device)
     prove_routers(backbone, [pooler])
@@ -172,7 +176,7 @@ def digest_of(cfg: Config, run: Path | None, head: Pooler) -> str:
         "evaluation": {k: v for k, v in cfg["evaluation"].items() if k != "dims"},
         "pooler": {**cfg["pooler"], "normalize": cfg["normalize"]},
     }
-    if not cfg["evaluation"]["glued"] and template_of(cfg) not in (DEFAULT, GLUED):  # `evaluation` names these
+    if template_of(cfg) != DEFAULT:
         settings["template"] = {k: v for k, v in asdict(template_of(cfg)).items() if v is not None}
     if reads_padding(cfg["pooler"]):  # its vectors depend on the side of padding, and on who shares a forward pass
         settings["padding"] = [cfg["padding_side"], usual_budget(cfg)]

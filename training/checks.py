@@ -80,7 +80,7 @@ def check_sizes(config: Config) -> None:
     if "mix" in config["data"]:
         check_mix(config["data"])
     check_pooler(config["pooler"])
-    refuse_blind(config["pooler"], config["attn"]["name"])
+    refuse_blind(config["pooler"], config["attn"]["name"] == "causal")
     _check_mixture(config)
     fitted = config["pooler"].get("standardise") == "corpus"  # statistics are made without a step
     others = config["init"]["lora"] or config["adapter"].get("experts") or fitted

@@ -32,12 +32,9 @@ def whole_text(queries: Tensor, keys: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Pattern(ABC):
-    """The tokens that each token sees. Its fields are settings, the other keys of conf/attn/<name of its file>.yaml.
+    """The tokens that each token sees. Its fields are settings, the other keys of conf/attn/<name of its file>.yaml."""
 
-    limits: setting -> what numbers it may be.
-    """
-
-    limits: ClassVar[Mapping[str, Limit]] = {}
+    limits: ClassVar[Mapping[str, Limit]] = {}  # setting -> what numbers it may be
 
     @abstractmethod
     def of_layer(self, layer: int, layers: int) -> MaskFn:

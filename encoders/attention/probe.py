@@ -24,8 +24,9 @@ def probe(backbone: PreTrainedModel, pattern: Pattern, longest: int | None = Non
     """
     config = backbone.config.get_text_config()
     rope = getattr(config, "rope_parameters", None) or {}
-    if rope.get("rope_type") == "longrope" and (most := rope["original_max_position_embeddings"]) < (longest or 0):
-        raise UserError(f"Above {most} tokens a batch decides LongRoPE's angles of each text. Give max_length={most}.")
+    for of in (rope, *filter(lambda value: isinstance(value, dict), rope.values())):  # for all layers, or by their type
+        if of.get("rope_type") == "longrope" and (most := of["original_max_position_embeddings"]) < (longest or 0):
+            raise UserError(f"Above {most} tokens a batch decides LongRoPE's angles of a text. Give max_length={most}.")
     _check_order(backbone, pattern)
     of_layers = pattern.of_layers(len(parts(backbone)[0]))
     other = bool(set(of_layers) - {earlier, whole_text})

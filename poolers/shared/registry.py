@@ -46,11 +46,11 @@ def check_pooler(config: Mapping[str, Any]) -> None:
     check_limits({"pooler": dict(config)}, limits, words)
 
 
-def refuse_blind(config: Mapping[str, Any], attn: str) -> None:
-    """Refuse a pooler of the first token where that sees no other. Raises `UserError`. attn: name of the attention."""
-    if attn == "causal" and pooler_class(config["name"]).takes_first(config):
+def refuse_blind(config: Mapping[str, Any], causal: bool) -> None:
+    """Refuse a pooler of the first token where that sees no other. causal: all layers up to the one that it reads."""
+    if causal and pooler_class(config["name"]).takes_first(config):
         raise UserError(
-            f"pooler={config['name']} reads the first token, which sees no other under attn=causal: no vector would "
+            f"pooler={config['name']} reads the first token, which sees no other in causal layers: no vector would "
             "depend on its text. Give attn=bi, or another pooler."
         )
 

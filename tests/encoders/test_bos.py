@@ -90,6 +90,6 @@ def test_published_designs_pool_what_their_code_pools(name):
 
 def test_a_first_token_that_sees_no_other_is_refused():
     for pooler in ({"name": "cls"}, {"name": "layer", "layer": 1, "pooling": "cls"}):
-        with pytest.raises(UserError, match="reads the first token, which sees no other under attn=causal"):
-            refuse_blind(pooler, "causal")
-        refuse_blind(pooler, "bi")
+        with pytest.raises(UserError, match="reads the first token, which sees no other in causal layers"):
+            refuse_blind(pooler, True)
+        refuse_blind(pooler, False)
