@@ -46,7 +46,7 @@ def base_fingerprints(model: Config) -> dict[str, str]:
     """sha256 of the base's weights, of its tokenizer's files, and of config.json's values and its own code: `BASE`."""
     path = base_folder(model)
     written = json.loads((path / "config.json").read_text(encoding="utf-8"))
-    if model["trust_remote_code"]:
+    if model.get("trust_remote_code"):
         written["code"] = of_files(path.glob("*.py"))
     return {
         "base_weights_sha256": of_files(sorted(path.glob("*.safetensors"))),
