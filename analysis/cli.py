@@ -60,7 +60,7 @@ def _checked(word: str) -> str:
     """Return one override, a path or name with a comma in quotes. Raises UserError for what is none."""
     key, equals, value = word.partition("=")
     if not equals or word.startswith("-"):
-        raise UserError(f"{word!r} is not an override. Write key=value, for example scores=runs/scores.")
+        raise UserError(f"{word!r} is no key=value, or 'key=a b' where it has spaces. See --help.")
     if "," in value and value[0] not in "[{'\"":
         if key in LIST_KEYS and not Path(value).exists():
             raise UserError(f"{word!r} looks like a sweep. Write a list: {key}=[{value}].")

@@ -140,7 +140,7 @@ def flags_and_words(program: str, arguments: Sequence[str]) -> tuple[list[str], 
     flags = [word for word in arguments if word not in words]
     stray = [w for w in flags if w[:1] != "-" or (w[:2] == "--" and w[2:].split("=")[0] in _keys(program[:-3], ()))]
     if stray and set(flags) <= {*stray, *SWEEP}:
-        raise UserError(f"The argument '{stray[0]}' is no key=value. See python {program} --help.")
+        raise UserError(f"'{stray[0]}' is no key=value, or 'key=a b' where it has spaces. See python {program} --help.")
     return flags, readable(words, bool({*SWEEP} & {*flags}))
 
 

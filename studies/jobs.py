@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from analysis.manifests.compared_keys import factors_between
-from cli.compose import composed, options, own_keys, plain, quoted, readable, with_recipe
+from cli.compose import composed, groups, options, own_keys, plain, quoted, readable, with_recipe
 from cli.errors import UserError, nearest
 from cli.limits import Limit, check_limits
 from records.run_folder import folder_of_scores, run_folder
@@ -29,20 +29,21 @@ class Words(NamedTuple):
 
 
 def split_words(arguments: Sequence[str]) -> Words:
-    """Give each word to the program whose key it is, the rest to train.py. Raises `UserError` for a word that a study
-    sets itself."""
+    """Give each word to the program whose key it is. Raises `UserError` for a key of none, or that a study sets."""
     of_study, scoring = own_keys("study"), own_keys("evaluate")
-    of_train = {*own_keys("train"), *own_keys("encoder")}
+    of_train = {*own_keys("train"), *own_keys("encoder"), *groups()} - {"benchmark"}
     words = Words([], [], [])
     for argument in arguments:
-        key = argument.partition("=")[0]
-        whole, first = key.lstrip("+~"), key.lstrip("+~").split(".")[0]
+        whole = argument.partition("=")[0].lstrip("+~")
+        first = whole.split(".")[0]
         if first in of_study:
             words.study.append(argument)
         elif whole in OF_A_JOB:
             raise UserError(f"{whole}= is set by study.py, job by job. {OF_A_JOB[whole]}")
         elif first in scoring and first not in of_train:
             words.evaluate.append(argument)
+        elif first not in of_train and "=" in argument:
+            raise UserError(f"There is no key '{first}'. {nearest(first, {*of_study, *scoring, *of_train})}")
         else:
             words.train.append(argument)
             words.evaluate.extend([argument] * (first == "cache_dir"))
@@ -57,8 +58,7 @@ def study_jobs(config: Config, words: Words) -> list[Job]:
     check_limits(config, {"jobs": Limit(1, "as many as fit"), "seeds": Limit(0, each=True)}, {})
     if not (isinstance(config["designs"], list) and config["designs"]):
         raise UserError(f"designs={config['designs']} must be a list of designs, such as [eos-causal,multilayer-bi].")
-    designs, jobs = _designs(config["designs"], words.train), list[Job]()
-    seeds = list(dict.fromkeys(config["seeds"]))
+    designs, seeds, jobs = _designs(config["designs"], words.train), list(dict.fromkeys(config["seeds"])), list[Job]()
     for count, seed in enumerate(seeds, 1):
         jobs += _of_seed(designs, seed, words, config["untrained"])
         if len(designs) > 1:

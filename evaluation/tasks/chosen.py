@@ -51,8 +51,8 @@ def check_hub(tasks: list[Any]) -> None:
     folders = [f"datasets--{task.metadata.dataset['path'].replace('/', '--')}" for task in tasks]
     if without_hub() and not any(Path(constants.HF_HUB_CACHE, folder).is_dir() for folder in folders):
         raise UserError(
-            f"The hub cannot be reached, and its cache has none of the {len(tasks)} data sets of mteb (the default of "
-            "a base that is not bundled). Give benchmark=docstrings or tasks_dir=<folder of tasks>."
+            f"The hub cannot be reached, and its cache has none of mteb's {len(tasks)} data sets. "
+            "Give benchmark=docstrings or tasks_dir=<folder of tasks>."
         )
 
 
@@ -73,7 +73,8 @@ def _of_benchmark(name: str, only: Sequence[str] | None) -> list[Any]:
     try:
         benchmark = mteb.get_benchmark(name)
     except KeyError as error:
-        raise UserError(f"mteb: {error.args[0]} Ours: {', '.join(options('benchmark'))}.") from error
+        ours = ", ".join(name for name in options("benchmark") if name != "mteb")
+        raise UserError(f"mteb: {error.args[0]} Ours: {ours}.") from error
     return _narrowed({task.metadata.name: task for task in benchmark.tasks}, only, name)
 
 

@@ -45,7 +45,7 @@ def test_what_is_free_may_be_added():
 
 @pytest.mark.parametrize("words", [["lora.r"], ["-m", "lora.r"], ["--lora.r=8"], ["-m", "--lora.r", "8"]])
 def test_a_word_without_a_value_or_with_dashes_is_refused(words):
-    with pytest.raises(UserError, match=r"'(lora.r|--lora.r.*)' is no key=value. See python train.py --help"):
+    with pytest.raises(UserError, match=r"'(lora.r|--lora.r.*)' is no key=value, or .* See python train.py --help"):
         flags_and_words("train.py", words)
 
 

@@ -59,7 +59,7 @@ def test_a_design_is_named_with_another_attention_than_its_own():
         ("seeds=[0,-1]", "must be a list of whole numbers, each at least 0"),
         ("jobs=0", "jobs=0 must be a whole number, at least 1"),
         ("seed=1", "seed= is set by study.py, job by job. Give seeds="),
-        ("desings=[mean-bi]", "There is no key 'desings' in conf/train.yaml. Nearest: design"),
+        ("desings=[mean-bi]", "There is no key 'desings'. Nearest: designs"),
     ],
 )
 def test_what_cannot_be_is_refused(word, message):
