@@ -36,11 +36,12 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "gemma3_text": {"sliding_window": 1, "query_pre_attn_scalar": 8},
     "olmo2": {},
     "olmoe": EXPERTS,
-    "mixtral": EXPERTS,
+    "mixtral": {**EXPERTS, "router_jitter_noise": 0.05},
+    "persimmon": {**OLD, "hidden_dropout": 0.1, "attention_dropout": 0.1},
     "qwen2_moe": EXPERTS,
     "qwen3_moe": EXPERTS,
 }
-TARGETS = {"gpt2": ["c_attn", "c_fc"], "gpt_neox": ["query_key_value", "dense_h_to_4h"]}  # of the others q_proj, v_proj
+TARGETS = {"gpt2": ["c_attn", "c_fc"], **{k: ["query_key_value", "dense_h_to_4h"] for k in ("gpt_neox", "persimmon")}}
 
 
 def save(family: str, folder: Path, **changes: Any) -> None:

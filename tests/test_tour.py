@@ -79,9 +79,8 @@ def place(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("cache").symlink_to(cache)
     write_triples(Path("pairs.jsonl"))
-    Path("text.txt").write_text(
-        "\n\n".join(f"The {a} of the {b} is returned as {a}." for a in WORDS for b in WORDS[:3])
-    )
+    lines = (f"The {a} of the {b} is returned as {a}." for a in WORDS for b in WORDS[:3])
+    Path("text.txt").write_text("\n\n".join(lines))
     _write("tasks/Pairs/task.json", [{"name": "Pairs", "type": "STS"}])
     graded = [
         {"sentence1": f"the {a}", "sentence2": f"a {b}", "score": (i + k) % 5}
@@ -90,9 +89,8 @@ def place(tmp_path, monkeypatch):
     ]
     _write("tasks/Pairs/test.jsonl", graded)
     _write("tasks/Find/task.json", [{"name": "Find", "type": "Retrieval"}])
-    _write(
-        "tasks/Find/corpus.jsonl", [{"_id": f"d{i}", "title": "", "text": f"returned {a}"} for i, a in enumerate(WORDS)]
-    )
+    documents = [{"_id": f"d{i}", "title": "", "text": f"returned {a}"} for i, a in enumerate(WORDS)]
+    _write("tasks/Find/corpus.jsonl", documents)
     _write("tasks/Find/queries.jsonl", [{"_id": f"q{i}", "text": f"the {a}"} for i, a in enumerate(WORDS)])
     rows = "".join(f"q{i}\td{i}\t1\n" for i in range(len(WORDS)))
     Path("tasks/Find/qrels").mkdir()

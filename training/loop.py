@@ -37,6 +37,11 @@ class SaveLast(pl.Callback):
     def __init__(self, folder: Path, every: int) -> None:
         self.path, self.every = folder / LAST, every
 
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Say where an interrupted run goes on."""
+        if trainer.global_step and trainer.is_global_zero:
+            print(f"{self.path.parent} goes on after step {trainer.global_step}.", flush=True)
+
     def on_train_batch_end(self, trainer: pl.Trainer, *_: Any) -> None:
         """Write the checkpoint when its step has come; a full disk leaves the last good one in place."""
         step = trainer.global_step

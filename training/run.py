@@ -225,14 +225,13 @@ def announcement(folder: Path, module: StepModule, manifest: Config) -> str:
         "parameters train."
     )
     warmup, share, length = module.cfg["objective"]["warmup"], manifest["texts_cut"], module.cfg["max_length"]
+    key = "text_length" if length == module.cfg.get("text_length") else "max_length"
     if warmup > module.warmup:
         text += f" objective.warmup={warmup} is longer than the run, and cut to its {module.warmup} steps."
     if share is not None:
         tokens, many = sum(min(n, length) for n in first_lengths(module)), share > MANY
         text += f"\nAbout {tokens * trainer['max_steps']:,} tokens, {tokens:,} in the first step. "
-        text += (
-            f"{'warning: ' * many}max_length={length} cuts {share:.0%} of the texts of that step{'; raise it' * many}."
-        )
+        text += f"{'warning: ' * many}{key}={length} cuts {share:.0%} of the texts of that step{'; raise it' * many}."
     return text
 
 

@@ -93,3 +93,7 @@ def test_a_first_token_that_sees_no_other_is_refused():
         with pytest.raises(UserError, match="reads the first token, which sees no other in causal layers"):
             refuse_blind(pooler, True)
         refuse_blind(pooler, False)
+    words = ["pooler=layer", "pooler.layer=1", "pooler.pooling=cls", "attn=bi_last", "attn.layers=1"]
+    with pytest.raises(UserError, match="reads the first token"):
+        untrained(plain(composed("train", words)))
+    untrained(plain(composed("train", [*words, "pooler.layer=5"])))

@@ -65,7 +65,7 @@ def test_switch_padding_and_lora(folder, attn):
 def test_without_padding_as_with_it(folder, attn):
     """States of every layer, each family that takes its texts as one row."""
     kernels = ["model.attn_implementation=eager", "model.attn_implementation=unpadded"]
-    if folder.name.startswith(("gemma3", "gpt", "phi", "opt")):
+    if folder.name.startswith(("gemma3", "gpt", "phi", "opt", "persimmon")):
         with pytest.raises(UserError, match="not made for"):
             loaded(folder, attn, kernels[1])
         return
@@ -140,9 +140,12 @@ def test_what_cannot_be_shown_to_work_is_refused_in_one_line(tmp_path, family, a
         probe(backbone, pattern_of(cfg["attn"]))
 
 
-def test_longrope_is_refused_where_the_longest_text_of_a_batch_would_decide_about_all(tmp_path):
+@pytest.mark.parametrize("family", ["llama", "gemma3_text"])
+def test_longrope_is_refused_where_the_longest_text_of_a_batch_would_decide_about_all(tmp_path, family):
     rope = {"rope_type": "longrope", "short_factor": [1.0] * 4, "long_factor": [4.0] * 4, "rope_theta": 10000.0}
-    save("llama", tmp_path, rope_parameters={**rope, "original_max_position_embeddings": 10})
+    rope |= {"original_max_position_embeddings": 10}
+    by_type = {"full_attention": rope, "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}
+    save(family, tmp_path, rope_parameters=rope if family == "llama" else by_type)
     backbone, cfg = loaded(tmp_path, "bi")
     probe(backbone, pattern_of(cfg["attn"]), longest=10)
     with pytest.raises(UserError, match="Give max_length=10"):

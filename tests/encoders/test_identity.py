@@ -48,7 +48,11 @@ def test_an_edited_configuration_is_another_encoder_and_another_base(compose_cel
     assert one.fingerprint != other.fingerprint
     assert len(set(stores([one, other], tmp_path))) == 2
     before, after = (base_fingerprints({"path": str(path)}) for path in edited)
-    assert {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)} == {"base_config_sha256"}
+    assert {key for key in before if before[key] != after[key]} == {"base_config_sha256"}
+    (edited[1] / "added_tokens.json").write_text('{"val": 7}')
+    (edited[1] / "modeling.py").write_text("# its own code")
+    later = base_fingerprints({"path": str(edited[1]), "trust_remote_code": True})
+    assert {key for key in after if after[key] != later[key]} == {"tokenizer_sha256", "base_config_sha256"}
 
 
 def test_a_stage_of_an_edited_configuration_is_refused(edited):

@@ -72,8 +72,6 @@ RULES = {
     "percent=0.9 margin=0.02": lambda p, s: s > p - 0.1 * abs(p) or s > p - 0.02,
     "percent=null": lambda p, s: False,
 }
-
-
 CASES = [(rule, k % 2 * 3 + 1) for k, rule in enumerate(RULES)]
 
 

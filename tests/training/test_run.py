@@ -152,7 +152,7 @@ def test_two_processes_give_the_same_run_and_leave_the_next_of_a_sweep_alone(cel
 
 
 @pytest.mark.slow
-def test_a_stopped_run_is_not_taken_for_finished(cell, tmp_path, monkeypatch):
+def test_a_stopped_run_is_not_taken_for_finished(cell, tmp_path, monkeypatch, capsys):
     """Lightning's fit returns quietly after SIGTERM; the run must not be saved as if it had ended."""
     real = StepModule.training_step
 
@@ -166,7 +166,7 @@ def test_a_stopped_run_is_not_taken_for_finished(cell, tmp_path, monkeypatch):
     assert read_manifest(tmp_path)["status"] == "running"
     assert not (tmp_path / "head.safetensors").exists()
     train_run(cell(), tmp_path)
-    assert read_manifest(tmp_path)["steps"] == 4
+    assert (read_manifest(tmp_path)["steps"], "goes on after step 2." in capsys.readouterr().out) == (4, True)
 
 
 @pytest.mark.slow

@@ -27,13 +27,7 @@ ASKED = ("claims", "sensitivity")
         ("STS22", "STS22.v2"),
         ("FEVERHardNegatives", "ClimateFEVERHardNegatives.v2", "NanoFEVERRetrieval"),
         ("ArguAna", "ArguAna-PL", "NanoArguAnaRetrieval"),
-        (
-            "DocsScipyRetrieval",
-            "DocsScipyReranking",
-            "DocsScipyPairClassification",
-            "DocsScipySTS",
-            "DocsScipySummarization",
-        ),
+        ("DocsScipyRetrieval", "DocsScipyReranking", "DocsScipyPairClassification", "DocsScipySTS"),
     ],
 )
 def test_tasks_of_one_source(together):
