@@ -178,6 +178,9 @@ def _effects(cube: Floats, types: Ints) -> Floats:
 
 def main() -> None:
     """Print the table."""
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(__doc__)
+        return
     keys = {"sets": "10000", "scores": STORED}
     for word in sys.argv[1:]:
         key, equals, value = word.partition("=")

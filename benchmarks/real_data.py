@@ -43,6 +43,9 @@ Record = dict[str, Any]
 
 def main() -> None:
     """Read the words and write the folder."""
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(__doc__)
+        return
     keys = {"from": "", "to": "cache/real"}
     for word in sys.argv[1:]:
         key, equals, value = word.partition("=")

@@ -46,6 +46,9 @@ Rates = dict[str, list[float]]  # work a second, by contestant and round
 
 def main() -> None:
     """Measure the cell that the words describe, and print it."""
+    if {"-h", "--help"} & set(sys.argv[1:]):
+        print(__doc__)
+        return
     quieten()
     words, own = arguments(sys.argv[1:])
     config = plain(composed("train", ["objective.hard_negatives=1", *words]))
