@@ -16,6 +16,7 @@ from encoders.precision import quantisation, same_in_evaluation, use_autocast
 
 TOKENIZER_FILES = "Put tokenizer.json and tokenizer_config.json there: tokenizer.save_pretrained(<folder>)."
 UNBOUNDED = 2**20  # positions
+JITTER = ("jitter_noise", "input_jitter_noise", "moe_jitter_eps")  # PhiMoE's router_jitter_noise routes always
 ANEW = "Download it anew, or save it anew with save_pretrained()."
 
 
@@ -238,6 +239,6 @@ def without_dropout(decoder: PreTrainedModel) -> None:
     """Set every rate of dropout, and of routers' noise, to zero: a run's configuration alone decides what it drops."""
     for owner in (*decoder.modules(), decoder.config):  # Falcon's layers read the configuration in each pass
         for name, value in list(vars(owner).items()):
-            noise = "drop" in name or "jitter" in name or (name == "p" and isinstance(owner, nn.Dropout))
+            noise = "drop" in name or name in JITTER or (name == "p" and isinstance(owner, nn.Dropout))
             if noise and isinstance(value, float):
                 setattr(owner, name, 0.0)

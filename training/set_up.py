@@ -62,6 +62,8 @@ def set_up(config: Config, run: str = "") -> SetUp:
     check_devices(t["devices"], device)
     precision = resolve_precision(config["precision"], device)
     encoder, adapted = build_encoder(config, precision, device), None
+    if encoder.backbone.config.model_type == "phimoe":
+        raise UserError("PhiMoE's routers draw experts at random in training, by no seed of a run. Give another base.")
     if config["backbone"]["frozen"]:
         from encoders.frozen import open_states
 
