@@ -19,10 +19,7 @@ from cli.compose import flat
 from cli.errors import UserError
 from records.manifest import below
 
-NO_PROOF = (
-    "No manifest stands beside these scores, so nothing shows that the designs differ in the factors alone:"
-    " the tests compare models, and what a table says of designs is to be read of these models."
-)
+NO_PROOF = "No manifest stands beside these scores, so differences may come from more than the factors."
 MOST_NOTES = 6
 
 
