@@ -51,7 +51,7 @@ def _jsonl(path: Path) -> Rows:
                 continue
             try:
                 row = json.loads(line)
-                if "\\u" in line:
+                if "\\ud" in line or "\\uD" in line:
                     json.dumps(row, ensure_ascii=False).encode()  # refuses half of a pair of surrogates
             except ValueError as error:
                 raise UserError(f"{path}, line {number} is not JSON ({error}). Write one object a line.") from error

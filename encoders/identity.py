@@ -20,7 +20,7 @@ from records.manifest import VERSIONS
 
 ROOT = Path(__file__).resolve().parent.parent
 Config = dict[str, Any]
-TOKENIZER_FILES = ("tokenizer", "special_tokens", "added_tokens", "vocab", "merges", "spiece", "sentencepiece")  # begin
+TOKENIZER_PREFIXES = ("tokenizer", "special_tokens", "added_tokens", "vocab", "merges", "spiece", "sentencepiece")
 # of config.json: who wrote the file and how, which nothing that is computed here depends on
 OF_THE_FILE = ("transformers_version", "_name_or_path", "architectures", "torch_dtype", "dtype")
 
@@ -50,7 +50,7 @@ def base_fingerprints(model: Config) -> dict[str, str]:
         written["code"] = of_files(path.glob("*.py"))
     return {
         "base_weights_sha256": of_files(sorted(path.glob("*.safetensors"))),
-        "tokenizer_sha256": of_files(p for p in path.iterdir() if p.name.startswith(TOKENIZER_FILES)),
+        "tokenizer_sha256": of_files(p for p in path.iterdir() if p.name.startswith(TOKENIZER_PREFIXES)),
         "base_config_sha256": of_value({key: value for key, value in written.items() if key not in OF_THE_FILE}),
     }
 
